@@ -1,0 +1,7 @@
+import {
+  to = bettercompute_instance.db
+
+  identity = {
+    uri = "hetzner-cloud://root/main/web/instances/db/4711?token=env://HCLOUD_TOKEN"
+  }
+}

@@ -1,0 +1,137 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package backends
+
+import (
+	"context"
+	"fmt"
+)
+
+// Backend is a cloud, reached with one account's configuration. All methods are
+// safe for concurrent use, honour ctx, and fail with an [Error].
+//
+// Reads and idempotent calls retry by [Retry] inside the method; MakeMachine
+// never sends a second request after one that may have been carried out.
+type Backend interface {
+	// Prove shows that the credentials work, with one cheap call.
+	Prove(ctx context.Context) error
+
+	// Offers lists what the query selects, each offer once per region. The catalog
+	// behind it is fetched at most once in ten minutes.
+	Offers(ctx context.Context, query OfferQuery) ([]Offer, error)
+
+	// CheckMachine holds a wish against the catalog and reports everything that is
+	// wrong with it at once, each issue with its path (Path{"image"},
+	// Path{"hetzner_cloud", "networks", 0, "ip"}). Empty and [Unknown] fields are
+	// passed over. The error is for a catalog that can't be read. It makes nothing.
+	CheckMachine(ctx context.Context, spec MachineSpec) (Resolved, []*Error, error)
+
+	// FindMachines are the managed machines that carry an idempotency key, by age,
+	// the oldest first.
+	FindMachines(ctx context.Context, key string) ([]Machine, error)
+
+	// MakeMachine makes one machine, all of spec and its marks in the one call
+	// (marks without Complete), and returns it before it runs. It does not look the
+	// key up. A name that the cloud wants unique and another object holds is a
+	// [NameTaken].
+	MakeMachine(ctx context.Context, spec MachineSpec) (Machine, error)
+
+	// GetMachine is the machine with that id; NOT_FOUND when it is gone.
+	GetMachine(ctx context.Context, id string) (Machine, error)
+
+	// MarkMachine makes marks the machine's marks, as last seen in m, keeps what
+	// isn't ours, and returns the machine as the cloud shows it then.
+	MarkMachine(ctx context.Context, m Machine, marks Marks) (Machine, error)
+
+	// DeleteMachine asks the cloud to delete the machine. It returns before the
+	// machine is gone; NOT_FOUND when it is gone already.
+	DeleteMachine(ctx context.Context, m Machine) error
+}
+
+// Finisher is for a cloud where making a machine takes more than the one call:
+// MakeMachine makes it findable by its key, FinishMachine does the rest.
+type Finisher interface {
+	// FinishMachine brings a machine that isn't complete to what spec wants. It is
+	// called after MakeMachine and again when an interrupted create is taken up, so
+	// it looks at what is there and does only what is missing. It doesn't wait for
+	// the machine to run.
+	FinishMachine(ctx context.Context, m Machine, spec MachineSpec) (Machine, error)
+}
+
+// Lister lists. Without it every read is a get.
+type Lister interface {
+	// ListMachines are the managed machines of an account or pool, in no order.
+	ListMachines(ctx context.Context, filter Filter) ([]Machine, error)
+}
+
+// Powerer changes power. It returns once the cloud has accepted the action; the
+// machine's state shows when it is done.
+type Powerer interface {
+	// Power fails with UNSUPPORTED for an action that the cloud doesn't have.
+	Power(ctx context.Context, m Machine, action PowerAction) error
+}
+
+// Reinstaller installs another image on the same machine and keeps its id and, as
+// far as the cloud allows, its addresses. The disk is wiped. It returns when the
+// cloud has done it, since the machine's state doesn't tell a reinstalled machine
+// from one that waits for it; that the guest runs again is waited for by the caller.
+type Reinstaller interface {
+	Reinstall(ctx context.Context, m Machine, spec MachineSpec) error
+}
+
+// UserDataReinstaller is a [Reinstaller] that can hand the guest new user data.
+type UserDataReinstaller interface {
+	Reinstaller
+	ReinstallWithUserData(ctx context.Context, m Machine, spec MachineSpec) error
+}
+
+// Protector switches the cloud's deletion protection and waits for it.
+type Protector interface {
+	Protect(ctx context.Context, m Machine, protected bool) error
+}
+
+// Diagnoser explains a machine that doesn't reach the state it should: it returns
+// the error of an asynchronous action that failed since the machine was last
+// changed, nil when it knows none.
+type Diagnoser interface {
+	Diagnose(ctx context.Context, m Machine) error
+}
+
+// NameTaken is the error of a name that another object of the cloud holds.
+type NameTaken struct{ Machine Machine }
+
+func (e *NameTaken) Error() string {
+	return fmt.Sprintf("%s: the name %q is taken by the cloud's object %s", Conflict, e.Machine.Name, e.Machine.ID)
+}
+
+// Capabilities are the abilities of a backend, in the specification's words,
+// sorted.
+func Capabilities(b Backend) []string {
+	var out []string
+	if _, ok := b.(Protector); ok {
+		out = append(out, "deletionProtection")
+	}
+	if _, ok := b.(Lister); ok {
+		out = append(out, "list")
+	}
+	if _, ok := b.(Powerer); ok {
+		out = append(out, "power")
+	}
+	if _, ok := b.(Reinstaller); ok {
+		out = append(out, "reinstall")
+	}
+	if _, ok := b.(UserDataReinstaller); ok {
+		out = append(out, "reinstallUserData")
+	}
+	return out
+}
+
+// Secrets resolves secret references.
+type Secrets interface {
+	// Resolve is the value behind a reference. An error never holds the value; its
+	// code is INVALID_CONFIG and its reason secret.
+	Resolve(ctx context.Context, reference string) (string, error)
+	// Forget drops a value that the cloud refused, so that the next Resolve asks again.
+	Forget(reference string)
+}

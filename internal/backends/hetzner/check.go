@@ -1,0 +1,241 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package hetzner
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/hetznercloud/hcloud-go/v2/hcloud"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+const (
+	// maxName is the longest label of a domain name (RFC 1123), and what a server's
+	// name may have in all: it is the guest's hostname, and Linux takes 64 bytes.
+	maxName = 63
+	// maxUserData is the API's limit in bytes.
+	maxUserData = 32 << 10
+)
+
+// nameForm is a hostname of RFC 1123 in lower case.
+var nameForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$`)
+
+// CheckMachine implements [backends.Backend]. It reads the catalog and the image,
+// each once in ten minutes, and nothing else: whether the networks, firewalls and
+// groups exist is for the creating call to say.
+func (c *Client) CheckMachine(ctx context.Context, spec backends.MachineSpec) (backends.Resolved, []*backends.Error, error) {
+	issues := c.checkForm(spec)
+	var out backends.Resolved
+	if spec.Offer == "" && spec.Image == "" && spec.Region == "" {
+		return out, issues, nil
+	}
+	var catalog *catalog
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		catalog, err = c.catalog.Get(groupCtx)
+		return err
+	})
+	if spec.Image != "" {
+		group.Go(func() error {
+			_, err := c.images.get(groupCtx, spec.Image) // warms the cache while the catalog is on its way
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return out, issues, err
+	}
+
+	t, offer, warning, issue := catalog.check(spec.Offer, spec.Region)
+	out.Offer = offer
+	issues, out.Warnings = note(issues, issue, out.Warnings, warning)
+	if spec.Image != "" {
+		id, warning, issue, err := c.resolveImage(ctx, spec.Image, t)
+		if err != nil {
+			return out, issues, err
+		}
+		out.ImageID = id
+		issues, out.Warnings = note(issues, issue, out.Warnings, warning)
+	}
+	return out, issues, nil
+}
+
+func note(issues []*backends.Error, issue *backends.Error, warnings []string, warning string) ([]*backends.Error, []string) {
+	if issue != nil {
+		return append(issues, issue), warnings
+	}
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	return issues, warnings
+}
+
+// check holds an offer and a region, either of which may be unknown (""), against
+// the catalog.
+func (c *catalog) check(name, region string) (t *hcloud.ServerType, offer *backends.Offer, warning string, issue *backends.Error) {
+	locations := c.locations()
+	if region != "" && !slices.Contains(locations, region) {
+		issue = backends.Errorf(backends.InvalidInput, "There is no location %q at Hetzner Cloud.", region).At("region").
+			WithRemedy("Use %s.", choice(locations))
+		region = ""
+	}
+	if name == "" {
+		return nil, nil, "", issue
+	}
+	t = c.types[name]
+	if t == nil {
+		if issue == nil {
+			issue = backends.Errorf(backends.InvalidInput, "There is no server type %q.", name).At("offer").
+				WithRemedy("Use %s.", choice(near(name, c.alternatives(region), nearest)))
+		}
+		return nil, nil, "", issue
+	}
+	if region == "" {
+		return t, nil, "", issue
+	}
+	state, until := at(t, region)
+	switch state {
+	case absent:
+		return t, nil, "", backends.Errorf(backends.InvalidInput, "%s is not offered in %s.", name, region).At("offer").
+			WithRemedy("%s is offered in %s; in %s use %s.", name, choice(c.regionsOf(t)), region,
+				choice(c.alternativesTo(t, region)))
+	case gone:
+		return t, nil, "", backends.Errorf(backends.InvalidInput, "%s was withdrawn from %s on %s.", name, region, day(until)).At("offer").
+			WithRemedy("In %s use %s.", region, choice(c.alternativesTo(t, region)))
+	case soldOut:
+		issue = backends.Errorf(backends.CapacityUnavailable, "%s is out of stock in %s now.", name, region).At("offer").
+			WithRemedy("In %s use %s, or wait.", region, choice(c.alternativesTo(t, region)))
+		issue.Reason = backends.ReasonCapacity
+	case deprecated:
+		warning = fmt.Sprintf("The server type %s is deprecated in %s.", name, region)
+		if !until.IsZero() {
+			warning = fmt.Sprintf("The server type %s is deprecated: new servers can be made in %s until %s.", name, region, day(until))
+		}
+	}
+	o := c.offer(t, region)
+	return t, &o, warning, issue
+}
+
+// alternatives are the names that can be ordered in a region (anywhere when it is
+// ""), the cheapest first.
+func (c *catalog) alternatives(region string) []string {
+	var out []string
+	for _, o := range c.offers() {
+		if (region == "" || o.Region == region) && o.Available && !slices.Contains(out, o.ID) {
+			out = append(out, o.ID)
+		}
+	}
+	return out
+}
+
+// alternativesTo are a few types of the same architecture that are no smaller, the
+// cheapest first; failing that, any of the region.
+func (c *catalog) alternativesTo(t *hcloud.ServerType, region string) []string {
+	var like []string
+	all := c.alternatives(region)
+	for _, name := range all {
+		o := c.types[name]
+		if name != t.Name && o.Architecture == t.Architecture && o.Cores >= t.Cores && o.Memory >= t.Memory {
+			like = append(like, name)
+		}
+	}
+	if len(like) == 0 {
+		like = slices.DeleteFunc(all, func(name string) bool { return name == t.Name })
+	}
+	return like[:min(nearest, len(like))]
+}
+
+// regionsOf are the locations where a type can be ordered.
+func (c *catalog) regionsOf(t *hcloud.ServerType) []string {
+	var out []string
+	for _, l := range t.Locations {
+		if state, _ := at(t, l.Location.Name); state == onSale || state == deprecated {
+			out = append(out, l.Location.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// checkForm reports what can be told without the catalog.
+func (c *Client) checkForm(spec backends.MachineSpec) []*backends.Error {
+	var issues []*backends.Error
+	if spec.Name != "" && (len(spec.Name) > maxName || !nameForm.MatchString(spec.Name)) {
+		issues = append(issues, backends.Errorf(backends.InvalidInput, "%q is not a hostname: lower-case letters, digits and inner hyphens, in parts joined by dots, %d characters at most.",
+			spec.Name, maxName).At("name"))
+	}
+	if spec.Network != "" {
+		if problem := checkID(spec.Network); problem != "" {
+			issues = append(issues, backends.Errorf(backends.InvalidInput, "%s", problem).At("network_id"))
+		}
+		if len(spec.Options.List("networks")) > 0 {
+			issues = append(issues, backends.Errorf(backends.InvalidInput, "networks and the common network_id exclude each other.").
+				At(attribute, "networks").WithRemedy("Name the network in one of the two."))
+		}
+	}
+	if issue := checkAddressless(spec); issue != nil {
+		issues = append(issues, issue)
+	}
+	issues = append(issues, checkNetworks(spec.Options.List("networks"))...)
+	issues = append(issues, checkLabels(spec.Labels, c.marks.prefix)...)
+	return append(issues, checkUserData(spec)...)
+}
+
+func checkNetworks(networks []any) []*backends.Error {
+	var issues []*backends.Error
+	seen := map[string]bool{}
+	for i, e := range networks {
+		n, ok := e.(backends.Values)
+		if !ok {
+			continue
+		}
+		id := n.String("network_id")
+		if id != "" && seen[id] {
+			issues = append(issues, backends.Errorf(backends.InvalidInput, "The network %s is named twice.", id).
+				At(attribute, "networks", i, "network_id"))
+		}
+		seen[id] = true
+	}
+	return issues
+}
+
+// checkUserData measures what is sent, hostname and keys included. It names no
+// input: a CLI would print the source line of user_data (DESIGN.md §5).
+func checkUserData(spec backends.MachineSpec) []*backends.Error {
+	data, err := spec.CloudInit()
+	switch {
+	case err != nil:
+		if e := backends.AsError(err); e != nil {
+			return []*backends.Error{e}
+		}
+		return []*backends.Error{backends.Errorf(backends.InvalidInput, "The user data can't be joined with ssh_keys.")}
+	case len(data) > maxUserData:
+		return []*backends.Error{backends.Errorf(backends.InvalidInput,
+			"The user data is too long: with the hostname and ssh_keys it is %d bytes, and Hetzner takes %d (32 KiB).", len(data), maxUserData).
+			WithRemedy("Let the guest fetch the rest, or compress parts of it (cloud-init's write_files takes gz+b64).")}
+	case !utf8.Valid(data):
+		return []*backends.Error{backends.Errorf(backends.InvalidInput,
+			"The user data is not UTF-8 text, which is all that Hetzner's API can carry.").
+			WithRemedy("Encode binary parts with base64.")}
+	}
+	return nil
+}
+
+// checkAddressless refuses a server that nothing could reach. A network that isn't
+// known yet is one to come.
+func checkAddressless(spec backends.MachineSpec) *backends.Error {
+	off := func(name string) bool { return spec.Options.Has(name) && !spec.Options.Bool(name) }
+	network := spec.Network != "" || !spec.Knows("network_id") ||
+		len(spec.Options.List("networks")) > 0 || backends.IsUnknown(spec.Options["networks"])
+	if off("public_ipv4") && off("public_ipv6") && !network {
+		return backends.Errorf(backends.InvalidInput, "A server without public addresses needs a private network.").
+			At(attribute, "public_ipv4").WithRemedy("Set network_id or hetzner_cloud.networks, or leave one of public_ipv4 and public_ipv6 on.")
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package hetzner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/hetznercloud/hcloud-go/v2/hcloud"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+const (
+	// catalogLifetime is how long offers and images are believed.
+	catalogLifetime = 10 * time.Minute
+	// perPage is the API's largest page.
+	perPage = 50
+	// pagesAtOnce bounds the pages of one list in flight; the API allows bursts, but
+	// a project shares its 3,600 requests per hour.
+	pagesAtOnce = 8
+	// maxPages bounds how many pages an answer can make us ask for.
+	maxPages = 10_000
+)
+
+// Client is one project of Hetzner Cloud.
+type Client struct {
+	api     *hcloud.Client
+	marks   markLabels
+	catalog *backends.Cached[*catalog]
+	images  *imageCache
+}
+
+var (
+	_ backends.Backend             = (*Client)(nil)
+	_ backends.Finisher            = (*Client)(nil)
+	_ backends.Lister              = (*Client)(nil)
+	_ backends.Powerer             = (*Client)(nil)
+	_ backends.UserDataReinstaller = (*Client)(nil)
+	_ backends.Protector           = (*Client)(nil)
+	_ backends.Diagnoser           = (*Client)(nil)
+)
+
+func build(endpoint *url.URL, transport http.RoundTripper, userAgent, labelPrefix string) *Client {
+	c := &Client{
+		api: hcloud.NewClient(
+			hcloud.WithEndpoint(endpoint.String()),
+			hcloud.WithHTTPClient(backends.NewClient(transport)),
+			hcloud.WithRetryOpts(hcloud.RetryOpts{MaxRetries: 0}),
+			hcloud.WithApplication(userAgent, ""),
+		),
+		marks: markLabels{prefix: labelPrefix},
+	}
+	c.catalog = &backends.Cached[*catalog]{Lifetime: catalogLifetime, Fetch: c.fetchCatalog}
+	c.images = newImageCache(c.api)
+	return c
+}
+
+// Prove lists one server. A token that is wrong, or of no project, fails; whether
+// it may write shows only when it does.
+func (c *Client) Prove(ctx context.Context) error {
+	_, err := request(ctx, backends.Idempotent, "Checking the token",
+		func(ctx context.Context) ([]*hcloud.Server, *hcloud.Response, error) {
+			return c.api.Server.List(ctx, hcloud.ServerListOpts{ListOpts: hcloud.ListOpts{PerPage: 1}})
+		})
+	return err
+}
+
+// request sends what call sends, again where the retry policy lets it. what says
+// what is being done: "Deleting server 4711".
+func request[T any](ctx context.Context, kind backends.Call, what string,
+	call func(context.Context) (T, *hcloud.Response, error)) (T, error) {
+	var out T
+	err := backends.Retry(ctx, kind, func(ctx context.Context) error {
+		value, answer, err := call(ctx)
+		if err := failure(ctx, what, answer, err); err != nil {
+			return err
+		}
+		out = value
+		return nil
+	})
+	return out, err
+}
+
+// get reads one object into body through the library's request primitive: its
+// GetByID methods take every 404 for "gone", that of an unknown route too. good
+// tells whether the body holds the object asked for.
+func get[T any](ctx context.Context, api *hcloud.Client, what, path string, body *T, good func() bool) error {
+	_, err := request(ctx, backends.Idempotent, what,
+		func(ctx context.Context) (struct{}, *hcloud.Response, error) {
+			answer, err := send(ctx, api, http.MethodGet, path, nil, body)
+			if err == nil && succeeded(answer) && !good() {
+				err = errNoObject
+			}
+			return struct{}{}, answer, err
+		})
+	return err
+}
+
+// send sends one request through the library's primitive. in may be nil. out is
+// emptied first, so that nothing of an earlier try stays in it.
+func send[T any](ctx context.Context, api *hcloud.Client, method, path string, in any, out *T) (*hcloud.Response, error) {
+	var body io.Reader
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
+	}
+	r, err := api.NewRequest(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	*out = *new(T)
+	return api.Do(r, out)
+}
+
+// page is one page of a list and the numbers of those that follow.
+type page[T any] struct {
+	items      []T
+	next, last int
+}
+
+// pages reads a whole list: the first page, then the others at once. A list whose
+// answer has no pagination isn't one of the API's, and would read as "nothing
+// there".
+func pages[T any](ctx context.Context, what string,
+	fetch func(ctx context.Context, number int) ([]T, *hcloud.Response, error)) ([]T, error) {
+	get := func(ctx context.Context, number int) (page[T], error) {
+		return request(ctx, backends.Idempotent, what,
+			func(ctx context.Context) (page[T], *hcloud.Response, error) {
+				items, answer, err := fetch(ctx, number)
+				if err != nil || !succeeded(answer) {
+					return page[T]{}, answer, err
+				}
+				p := answer.Meta.Pagination
+				if p == nil || p.LastPage > maxPages {
+					return page[T]{}, answer, errNoPagination
+				}
+				return page[T]{items, p.NextPage, p.LastPage}, answer, nil
+			})
+	}
+	first, err := get(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	out := first.items
+	// last_page may be null: then the list is walked.
+	if first.last == 0 {
+		for number, next := 1, first.next; next > number; {
+			p, err := get(ctx, next)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, p.items...)
+			number, next = next, p.next
+		}
+		return out, nil
+	}
+	if first.next == 0 {
+		return out, nil
+	}
+	rest := make([][]T, first.last+1)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pagesAtOnce)
+	for number := first.next; number <= first.last; number++ {
+		group.Go(func() error {
+			p, err := get(ctx, number)
+			rest[number] = p.items
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return append(out, slices.Concat(rest...)...), nil
+}

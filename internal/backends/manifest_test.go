@@ -1,0 +1,134 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package backends
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+var testFields = []Field{
+	{Name: "token", Type: TypeString, Required: true, Secret: true, Description: "d"},
+	{Name: "location", Type: TypeString, Options: []string{"a", "b"}, Default: "a", Description: "d"},
+	{Name: "count", Type: TypeInt, Description: "d", Check: func(v any) string {
+		if n, _ := v.(int64); n < 1 {
+			return "count is at least 1."
+		}
+		return ""
+	}},
+	{Name: "tags", Type: TypeStringSet, Options: []string{"x", "y"}, Description: "d"},
+	{Name: "snippets", Type: TypeObject, Description: "d", Fields: []Field{
+		{Name: "on", Type: TypeBool, Default: true, Description: "d"},
+		{Name: "private_key", Type: TypeString, Description: "d"},
+	}},
+	{Name: "networks", Type: TypeObjectList, Description: "d", Fields: []Field{
+		{Name: "ip", Type: TypeString, Required: true, Description: "d"},
+		{Name: "mtu", Type: TypeInt, Default: int64(1500), Description: "d"},
+	}},
+}
+
+func TestValidateReportsEverythingAtOnce(t *testing.T) {
+	const literal = "s3cr3t-value"
+	issues := Validate(testFields, Values{
+		"token":    literal,
+		"location": "c",
+		"count":    int64(0),
+		"tags":     []any{"x", "z", Unknown},
+		"snippets": Values{"private_key": literal},
+		"networks": []any{Values{"ip": "10.0.0.1"}, Values{"mtu": "x"}, Unknown},
+		"colour":   "red",
+	}, Path{"cloud"})
+	var paths []string
+	for _, e := range issues {
+		paths = append(paths, e.Path.String())
+		if strings.Contains(e.Error()+e.Remedy, literal) {
+			t.Errorf("%s repeats the secret: %v %s", e.Path, e, e.Remedy)
+		}
+		if e.Code != InvalidInput {
+			t.Errorf("%s: code %s", e.Path, e.Code)
+		}
+	}
+	slices.Sort(paths)
+	want := []string{
+		"cloud.colour", "cloud.count", "cloud.location", "cloud.networks[1].ip", "cloud.networks[1].mtu",
+		"cloud.snippets.private_key", "cloud.tags[1]", "cloud.token",
+	}
+	if !slices.Equal(paths, want) {
+		t.Errorf("issues at\n %v\nwant\n %v", paths, want)
+	}
+}
+
+func TestValidatePassesOverWhatIsNotKnown(t *testing.T) {
+	issues := Validate(testFields, Values{"token": Unknown, "location": Unknown, "snippets": Unknown, "networks": []any{Unknown}}, nil)
+	if len(issues) != 0 {
+		t.Errorf("got %v", issues)
+	}
+}
+
+func TestDefaultsFillWhatIsUnset(t *testing.T) {
+	in := Values{"token": "env://T", "snippets": Values{}, "networks": []any{Values{"ip": "i"}}}
+	out := WithDefaults(testFields, in)
+	if out["location"] != "a" || out.Object("snippets")["on"] != true {
+		t.Errorf("got %v", out)
+	}
+	network, _ := out.List("networks")[0].(Values)
+	if network["mtu"] != int64(1500) {
+		t.Errorf("got %v", out)
+	}
+	if _, changed := in["location"]; changed || len(in.Object("snippets")) != 0 {
+		t.Errorf("the input changed: %v", in)
+	}
+}
+
+func TestDefinitionsThatAreWrongAreRefused(t *testing.T) {
+	good := func() *Definition {
+		return &Definition{
+			ID: "acme-cloud", Title: "Acme", Version: "1.0.0", Provides: []Kind{KindVPS},
+			Manifest: Manifest{Account: testFields},
+			Region:   func(Values) string { return "a" },
+			Create:   func(Values, Environment) (Backend, error) { return nil, nil },
+		}
+	}
+	if _, err := NewRegistry(good()); err != nil {
+		t.Fatalf("a good definition: %v", err)
+	}
+	if d := good(); d.Attribute() != "acme_cloud" {
+		t.Errorf("attribute %q", d.Attribute())
+	}
+	field := func(f Field) func(*Definition) {
+		return func(d *Definition) { d.Manifest.Machine = []Field{f} }
+	}
+	for path, spoil := range map[string]func(*Definition){
+		"id":                     func(d *Definition) { d.ID = "Acme" },
+		"title":                  func(d *Definition) { d.Title = "" },
+		"version":                func(d *Definition) { d.Version = "1" },
+		"provides":               func(d *Definition) { d.Provides = nil },
+		"provides[0]":            func(d *Definition) { d.Provides = []Kind{"cow"} },
+		"create":                 func(d *Definition) { d.Create = nil },
+		"region":                 func(d *Definition) { d.Region = nil },
+		"list_lag":               func(d *Definition) { d.ListLag = -1 },
+		"manifest.machine.Bad":   field(Field{Name: "Bad", Type: TypeString, Description: "d"}),
+		"manifest.machine.bare":  field(Field{Name: "bare", Type: TypeString}),
+		"manifest.machine.typed": field(Field{Name: "typed", Type: "cow", Description: "d"}),
+		"manifest.machine.off":   field(Field{Name: "off", Type: TypeBool, Default: "yes", Description: "d"}),
+		"manifest.machine.empty": field(Field{Name: "empty", Type: TypeObject, Description: "d"}),
+		"manifest.machine.both":  field(Field{Name: "both", Type: TypeBool, Default: true, Required: true, Description: "d"}),
+		"manifest.machine.o.no":  field(Field{Name: "o", Type: TypeObject, Description: "d", Fields: []Field{{Name: "no", Type: TypeInt}}}),
+	} {
+		d := good()
+		spoil(d)
+		_, err := NewRegistry(d)
+		e := AsError(err)
+		if e == nil || e.Code != InvalidConfig || e.Details["path"] != path {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+	if _, err := NewRegistry(good(), good()); !HasCode(err, InvalidConfig) {
+		t.Errorf("twice: got %v", err)
+	}
+	if _, err := NewRegistry(nil); !HasCode(err, InvalidConfig) {
+		t.Errorf("nil: got %v", err)
+	}
+}

@@ -1,0 +1,18 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package registry names the clouds that this program knows. A new cloud is a
+// package beside it and one line here.
+package registry
+
+import (
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends/hetzner"
+)
+
+// New checks and registers all clouds.
+func New() (*backends.Registry, error) {
+	return backends.NewRegistry(
+		hetzner.New(hetzner.Options{}),
+	)
+}

@@ -1,0 +1,131 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package backends
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// RequestTimeout bounds one request, its answer's body included. A server that
+// never answers, or drips, costs one try.
+const RequestTimeout = 60 * time.Second
+
+// MaxAnswer bounds the body of one answer in bytes.
+const MaxAnswer = 32 << 20
+
+// NewTransport is the transport of every backend that needs no other: TLS 1.2 at
+// least, the environment's proxy, enough connections for pages in parallel.
+func NewTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // The standard library documents the type.
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	t.MaxIdleConnsPerHost = 16
+	return t
+}
+
+// Logged wraps a transport so that each request leaves a debug line: method, host,
+// path, status and duration. Queries, headers and bodies may hold what is nobody's
+// business and are left out. A nil log logs nothing.
+func Logged(base http.RoundTripper, log *slog.Logger) http.RoundTripper {
+	if log == nil {
+		return base
+	}
+	return &logged{base, log}
+}
+
+type logged struct {
+	base http.RoundTripper
+	log  *slog.Logger
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *logged) RoundTrip(r *http.Request) (*http.Response, error) {
+	begun := time.Now()
+	answer, err := t.base.RoundTrip(r)
+	fields := []any{"method", r.Method, "host", r.URL.Host, "path", r.URL.Path, "duration", time.Since(begun).String()}
+	if err != nil {
+		t.log.DebugContext(r.Context(), "request to the cloud got no answer", fields...)
+		return answer, err
+	}
+	t.log.DebugContext(r.Context(), "request to the cloud", append(fields, "status", answer.StatusCode)...)
+	return answer, nil
+}
+
+// Authorize wraps a transport so that each request to the endpoint's host carries
+// a credential that is resolved for that request. The credential is sent to no
+// other host, whatever a redirect or a next link says, and a value that the cloud
+// refuses with 401 is forgotten, so that a rotated one is fetched. header makes
+// the header from the credential.
+func Authorize(base http.RoundTripper, secrets Secrets, reference string, endpoint *url.URL,
+	header func(credential string) (name, value string)) http.RoundTripper {
+	return &authorizing{base, secrets, reference, endpoint, header}
+}
+
+type authorizing struct {
+	base      http.RoundTripper
+	secrets   Secrets
+	reference string
+	endpoint  *url.URL
+	header    func(string) (string, string)
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != t.endpoint.Host || r.URL.Scheme != t.endpoint.Scheme {
+		return nil, Errorf(ProviderError, "The cloud's answer points to another host (%s); the request was not sent.", r.URL.Host)
+	}
+	credential, err := t.secrets.Resolve(r.Context(), t.reference)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set(t.header(credential))
+	answer, err := t.base.RoundTrip(r)
+	if err == nil {
+		if answer.StatusCode == http.StatusUnauthorized {
+			t.secrets.Forget(t.reference)
+		}
+		answer.Body = http.MaxBytesReader(nil, answer.Body, MaxAnswer)
+	}
+	return answer, err
+}
+
+// NewClient is an HTTP client for a vendor's library: no redirects are followed,
+// since an API that redirects is not the API, and every request is bounded.
+func NewClient(transport http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport: transport,
+		Timeout:   RequestTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
+	}
+}
+
+// TransportError turns the error of a request that got no answer into an [Error].
+// An [Error] in its chain (a secret that can't be resolved) is kept. The end of
+// ctx is returned as it is; everything else is PROVIDER_ERROR, unreachable and
+// ambiguous. The message holds no query and no userinfo.
+func TransportError(ctx context.Context, what string, err error) error {
+	if e := AsError(err); e != nil {
+		return e
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	cause := err
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		cause = u.Err
+	}
+	return &Error{
+		Code: ProviderError, Reason: ReasonUnreachable, Ambiguous: true, Err: cause,
+		Message: what + " can't be reached: " + cause.Error() + ".",
+		Remedy:  "Check the endpoint and the network, then run again.",
+	}
+}

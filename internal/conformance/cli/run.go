@@ -1,0 +1,265 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package cli is the subcommand "conformance": it runs the cases against an account.
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/conformance"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/conformance/recording"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/secrets"
+)
+
+// The exit statuses.
+const (
+	statusOK     = 0
+	statusFailed = 1 // a case failed, or something is left, or the run was ended
+	statusUsage  = 2
+)
+
+const usage = `Usage: terraform-provider-bettercompute conformance ACCOUNT-URI -offer OFFER -image IMAGE [flags]
+
+Runs the cases of the provider contract against an account, and cleans up after
+each. It makes about thirty machines, one or two at a time, each for a minute or
+so: they cost what the cloud asks for that. Only machines of its own names
+(PREFIX-…) are touched.
+
+ACCOUNT-URI is an account's uri attribute, such as
+'hetzner-cloud://root/main?token=env://HCLOUD_TOKEN' (mind the quotes). Secrets
+are resolved from the environment (env://) and from Vault (vault://, by VAULT_ADDR
+and its like).
+
+Exit status: 0 if nothing failed, 1 if something did or couldn't be cleaned up,
+2 for wrong arguments.
+
+Flags:
+`
+
+type options struct {
+	uri                          string
+	offer, image, region, prefix string
+	powerObservable              bool
+	wrongCredential              string
+	record, replay               string
+	only                         string
+	timeout                      time.Duration
+	list                         bool
+}
+
+// Run is the subcommand. The end of ctx (Ctrl-C) ends the run; what its current
+// case made is cleaned up all the same. It returns the exit status.
+func Run(ctx context.Context, args []string, registry *backends.Registry, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return statusOK
+	case err == nil && o.list:
+		for _, c := range conformance.Cases() {
+			fmt.Fprintf(stdout, "%s: %s\n", c.Name, c.About)
+		}
+		return statusOK
+	}
+	var subject conformance.Subject
+	if err == nil {
+		subject, err = o.subject(registry)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "conformance: %v\n", err)
+		if e := backends.AsError(err); e != nil && e.Remedy != "" {
+			fmt.Fprintln(stderr, e.Remedy)
+		}
+		fmt.Fprintln(stderr, "conformance -h lists the flags.")
+		return statusUsage
+	}
+	return o.run(ctx, subject, stdout, stderr)
+}
+
+func (o *options) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	flags.StringVar(&o.offer, "offer", "", "an `offer` that can be had now; required")
+	flags.StringVar(&o.image, "image", "", "an `image` that fits the offer; required")
+	flags.StringVar(&o.region, "region", "", "the `region` of the machines; the account's if unset")
+	flags.StringVar(&o.prefix, "prefix", "", "the `prefix` of all names, at most 24 characters; no two runs at the same time may share one; random if unset")
+	flags.BoolVar(&o.powerObservable, "power-observable", true, "whether the cloud reports if a machine runs; with =false that isn't looked at")
+	flags.StringVar(&o.wrongCredential, "wrong-credential", "", "a secret `reference`, such as env://WRONG, to a credential that the cloud must refuse; without it that isn't tested")
+	flags.StringVar(&o.record, "record", "", "record all requests and answers in this `file`, without credentials")
+	flags.StringVar(&o.replay, "replay", "", "answer all requests from this recorded `file`: no network, no secrets; needs the other arguments of the recorded run; "+backends.TimeScaleVariable+"=0.01 makes it fast")
+	flags.StringVar(&o.only, "run", "", "run only the cases whose names match this `regexp`")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end the run after this `duration`")
+	flags.BoolVar(&o.list, "list", false, "list the cases and end")
+	return flags
+}
+
+// parse takes flags before and after the uri.
+func parse(args []string, stdout io.Writer) (*options, error) {
+	o := &options{}
+	flags := o.flags()
+	var uris []string
+	for {
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stdout, usage)
+			flags.SetOutput(stdout)
+			flags.PrintDefaults()
+			return nil, err
+		} else if err != nil {
+			return nil, err
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		uris = append(uris, flags.Arg(0))
+		args = flags.Args()[1:]
+	}
+	if o.list {
+		return o, nil
+	}
+	var problems []error
+	problem := func(wrong bool, format string, args ...any) {
+		if wrong {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	problem(len(uris) == 0, "an account uri is required")
+	problem(len(uris) > 1, "there are %d arguments beside the flags; an account uri is the only one", len(uris))
+	problem(o.offer == "", "-offer is required")
+	problem(o.image == "", "-image is required")
+	problem(o.timeout <= 0, "-timeout must be more than nothing")
+	problem(o.record != "" && o.replay != "", "-record and -replay exclude each other")
+	problem(o.prefix == "" && o.record+o.replay != "", "-record and -replay need a -prefix: a replay has the prefix of its recording")
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	if o.prefix == "" {
+		o.prefix = "ci-" + strings.ToLower(rand.Text()[:8])
+	}
+	o.uri = uris[0]
+	return o, nil
+}
+
+// subject is what the arguments name, all but its environment's transport.
+func (o *options) subject(registry *backends.Registry) (conformance.Subject, error) {
+	s := conformance.Subject{
+		Offer: o.offer, Image: o.image, Region: o.region, Prefix: o.prefix, PowerUnobservable: !o.powerObservable,
+		Environment: backends.Environment{UserAgent: "terraform-provider-bettercompute-conformance", Log: slog.New(slog.DiscardHandler)},
+	}
+	if problem := conformance.PrefixProblem(o.prefix); problem != "" {
+		return s, fmt.Errorf("-prefix: %s", problem)
+	}
+	var err error
+	if s.Account, err = reference.ParseKind(registry, reference.KindAccount, o.uri); err != nil {
+		return s, err
+	}
+	if o.only != "" {
+		if s.Only, err = regexp.Compile(o.only); err != nil {
+			return s, fmt.Errorf("-run: %w", err)
+		}
+		if !matchesAny(s.Only) {
+			return s, fmt.Errorf("-run: no case's name matches %q; -list lists them", o.only)
+		}
+	}
+	if o.wrongCredential != "" {
+		if _, err := secrets.Parse(o.wrongCredential); err != nil {
+			return s, fmt.Errorf("-wrong-credential: %w", err)
+		}
+	}
+	resolver, issues := secrets.New(secrets.Config{})
+	if len(issues) > 0 {
+		return s, issues[0]
+	}
+	s.Environment.Secrets = resolver
+	return s, nil
+}
+
+func matchesAny(only *regexp.Regexp) bool {
+	for _, c := range conformance.Cases() {
+		if only.MatchString(c.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *options) run(ctx context.Context, s conformance.Subject, stdout, stderr io.Writer) int {
+	fail := func(what string, err error) int {
+		fmt.Fprintf(stderr, "conformance: %s: %v\n", what, err)
+		return statusFailed
+	}
+	var recorder *recording.Recorder
+	switch {
+	case o.replay != "":
+		player, err := recording.NewPlayer(o.replay)
+		if err != nil {
+			return fail("the recording can't be read", err)
+		}
+		s.Environment.Transport, s.Environment.Secrets = player, recording.NoSecrets{}
+	default:
+		network := backends.NewTransport()
+		defer network.CloseIdleConnections()
+		s.Environment.Transport = network
+		if o.record == "" {
+			break
+		}
+		var err error
+		if recorder, err = recording.NewRecorder(o.record, network); err != nil {
+			return fail("the recording can't be written", err)
+		}
+		s.Environment.Transport = recorder
+		s.Environment.Secrets = recorder.Secrets(s.Environment.Secrets)
+	}
+	if o.record+o.replay != "" {
+		s.Claim = conformance.FixedClaims(o.prefix)
+	}
+	if o.wrongCredential != "" {
+		s.WrongSecrets = only{s.Environment.Secrets, o.wrongCredential}
+	}
+
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("-timeout %s is over: %w", o.timeout, context.DeadlineExceeded))
+	defer cancel()
+	fmt.Fprintf(stdout, "Conformance of %s with the prefix %s:\n\n", s.Account, o.prefix)
+	s.Progress = func(r conformance.Result) { fmt.Fprint(stdout, r) }
+	report := conformance.Run(ctx, s)
+	fmt.Fprint(stdout, report.Summary())
+
+	if recorder != nil {
+		if err := recorder.Save(); err != nil {
+			return fail("the recording can't be written", err)
+		}
+		fmt.Fprintf(stdout, "Recorded in %s.\n", o.record)
+		if n := recorder.Unanswered(); n > 0 {
+			fmt.Fprintf(stderr, "conformance: %d requests got no answer, so the recording lacks them: it may not replay.\n", n)
+		}
+	}
+	if !report.OK() {
+		return statusFailed
+	}
+	return statusOK
+}
+
+// only resolves every reference as one.
+type only struct {
+	backends.Secrets
+	reference string
+}
+
+// Resolve implements [backends.Secrets].
+func (s only) Resolve(ctx context.Context, _ string) (string, error) {
+	return s.Secrets.Resolve(ctx, s.reference)
+}
+
+// Forget implements [backends.Secrets].
+func (s only) Forget(string) { s.Secrets.Forget(s.reference) }

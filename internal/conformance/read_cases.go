@@ -1,0 +1,233 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reconcile"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
+)
+
+func readCases() []Case {
+	return []Case{
+		{
+			Name:  "get/follows",
+			About: "Get follows a machine from its making until it runs: the same id, name and marks all the way.",
+			Run:   getFollows,
+		},
+		{
+			Name:  "get/missing",
+			About: "Getting a machine that is gone fails with NOT_FOUND, also for an account that has never seen it.",
+			Run:   getMissing,
+		},
+		{
+			Name:  "find/absent",
+			About: "Looking for a key that no machine carries finds nothing, beside a machine with another key, and is no error.",
+			Run:   findAbsent,
+		},
+		{
+			Name:  "list/filters",
+			About: "A list of a pool has its machines, with their marks, and no other's; a list of the account has those of both pools; a list of another account has neither.",
+			Needs: []Need{NeedList},
+			Run:   listFilters,
+		},
+		{
+			Name:  "list/managed",
+			About: "A machine whose marks were taken away is in no list, is not found by its key, and is not deleted.",
+			Needs: []Need{NeedList},
+			Run:   listManaged,
+		},
+	}
+}
+
+func getFollows(ctx context.Context, t *Trial) error {
+	w := t.Wish(0)
+	made, err := t.Make(ctx, w.Spec)
+	if err != nil {
+		return err
+	}
+	look := func(marks backends.Marks) error {
+		m, err := t.get(ctx, made.ID)
+		if err != nil {
+			return err
+		}
+		if m.Name != w.Spec.Name {
+			return wrong("the machine's name is %q, it must be %q", m.Name, w.Spec.Name)
+		}
+		return sameMarks(fmt.Sprintf("while %s", m.State), m.Marks, marks)
+	}
+	if err := look(w.Spec.Marks); err != nil {
+		return err
+	}
+	if _, err := t.Create(ctx, w); err != nil {
+		return err
+	}
+	if err := look(completed(w.Spec.Marks)); err != nil {
+		return err
+	}
+	account, err := t.Account()
+	if err != nil {
+		return err
+	}
+	m, err := account.Read(ctx, w.Spec.Marks.Pool, made.ID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading it as a refresh does: %w", err)
+	case m.ID != made.ID || m.State != backends.StateRunning:
+		return wrong("a refresh shows the machine %s in the state %s, not %s running", m.ID, m.State, made.ID)
+	}
+	return nil
+}
+
+func getMissing(ctx context.Context, t *Trial) error {
+	w := t.Wish(0)
+	made, err := t.Create(ctx, w)
+	if err != nil {
+		return err
+	}
+	if _, err := t.Delete(ctx, owned(w, made)); err != nil {
+		return err
+	}
+	if err := t.absent(ctx, made.ID); err != nil {
+		return err
+	}
+	account, err := t.Account()
+	if err != nil {
+		return err
+	}
+	_, err = account.Read(ctx, w.Spec.Marks.Pool, made.ID)
+	return wantCode("refreshing the deleted machine "+made.ID, err, backends.NotFound)
+}
+
+func findAbsent(ctx context.Context, t *Trial) error {
+	other := t.Wish(1)
+	made, err := t.Make(ctx, other.Spec)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.none(ctx, t.Wish(0).Spec.Marks.Key), t.only(ctx, other.Spec.Marks.Key, made.ID))
+}
+
+// listed are the machines of a list; one that doesn't fit the filter is wrong.
+func (t *Trial) listed(ctx context.Context, filter backends.Filter) (map[string]backends.Machine, error) {
+	lister, ok := t.Backend.(backends.Lister)
+	if !ok {
+		return nil, skipped("the backend can't list")
+	}
+	machines, err := lister.ListMachines(ctx, filter)
+	if err != nil {
+		return nil, fmt.Errorf("listing: %w", err)
+	}
+	out := map[string]backends.Machine{}
+	for _, m := range machines {
+		_, twice := out[m.ID]
+		switch {
+		case twice:
+			return nil, wrong("a list has the machine %s twice", m.ID)
+		case !m.Marks.Managed:
+			return nil, wrong("a list has the machine %s, which is not managed", m.ID)
+		case filter.Account != "" && m.Marks.Account != filter.Account,
+			filter.Pool != "" && m.Marks.Pool != filter.Pool:
+			return nil, wrong("a list by %+v has the machine %s of account %s and pool %s", filter, m.ID, m.Marks.Account, m.Marks.Pool)
+		}
+		out[m.ID] = m
+	}
+	return out, nil
+}
+
+// lists is wrong unless a list has the machines with those ids, and has none of
+// the others.
+func (t *Trial) lists(ctx context.Context, filter backends.Filter, with, without []string) error {
+	return t.inTime(ctx, func() error {
+		machines, err := t.listed(ctx, filter)
+		if err != nil {
+			return err
+		}
+		for _, id := range with {
+			if _, ok := machines[id]; !ok {
+				return wrong("a list by %+v lacks the machine %s", filter, id)
+			}
+		}
+		for _, id := range without {
+			if _, ok := machines[id]; ok {
+				return wrong("a list by %+v has the machine %s", filter, id)
+			}
+		}
+		return nil
+	})
+}
+
+func listFilters(ctx context.Context, t *Trial) error {
+	wishes := []reconcile.Wish{t.WishIn(t.Pool(0), 0), t.WishIn(t.Pool(1), 1)}
+	made := make([]string, len(wishes))
+	for i, w := range wishes {
+		m, err := t.Create(ctx, w)
+		if err != nil {
+			return err
+		}
+		made[i] = m.ID
+	}
+	account := wishes[0].Spec.Marks.Account
+	other := reference.AccountID(t.Subject.Account.Tenant, t.Subject.Account.Cloud, t.Prefix+"-no-such-account")
+	for _, look := range []struct {
+		filter        backends.Filter
+		with, without []string
+	}{
+		{backends.Filter{Pool: wishes[0].Spec.Marks.Pool}, made[:1], made[1:]},
+		{backends.Filter{Pool: wishes[1].Spec.Marks.Pool}, made[1:], made[:1]},
+		{backends.Filter{Account: account}, made, nil},
+		{backends.Filter{Account: account, Pool: wishes[0].Spec.Marks.Pool}, made[:1], made[1:]},
+		{backends.Filter{Account: other}, nil, made},
+		{backends.Filter{Account: other, Pool: wishes[0].Spec.Marks.Pool}, nil, made},
+	} {
+		if err := t.lists(ctx, look.filter, look.with, look.without); err != nil {
+			return err
+		}
+	}
+	machines, err := t.listed(ctx, backends.Filter{Account: account})
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for i, w := range wishes {
+		problems = append(problems, sameMarks("in a list", machines[made[i]].Marks, completed(w.Spec.Marks)))
+	}
+	return errors.Join(problems...)
+}
+
+func listManaged(ctx context.Context, t *Trial) error {
+	w := t.Wish(0)
+	made, err := t.Create(ctx, w)
+	if err != nil {
+		return err
+	}
+	if _, err := t.Backend.MarkMachine(ctx, made, backends.Marks{}); err != nil {
+		return fmt.Errorf("taking the marks away: %w", err)
+	}
+	m, err := t.get(ctx, made.ID)
+	if err != nil {
+		return err
+	}
+	if err := sameMarks("without marks", m.Marks, backends.Marks{}); err != nil {
+		return err
+	}
+	for _, filter := range []backends.Filter{{Pool: w.Spec.Marks.Pool}, {Account: w.Spec.Marks.Account}} {
+		if err := t.lists(ctx, filter, nil, []string{made.ID}); err != nil {
+			return err
+		}
+	}
+	if err := t.none(ctx, w.Spec.Marks.Key); err != nil {
+		return err
+	}
+	_, err = t.Delete(ctx, owned(w, made))
+	if err := wantCode("deleting a machine without marks", err, backends.AccessDenied); err != nil {
+		return err
+	}
+	_, err = t.get(ctx, made.ID)
+	return err
+}

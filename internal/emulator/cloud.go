@@ -1,0 +1,35 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package emulator
+
+import "time"
+
+// Settings are what the command line sets for every service.
+type Settings struct {
+	// Boot is how long a machine takes until it runs.
+	Boot time.Duration
+	// Latency is added to each call.
+	Latency time.Duration
+	// RateLimit is the calls per hour and project; 0: no limit.
+	RateLimit int
+	// Projects separates tokens; empty: all see one project.
+	Projects Projects
+}
+
+// Cloud is an entry of the command line's list of services.
+type Cloud struct {
+	// Name is the service's name, also that of the flag for its address.
+	Name string
+	// Title is the vendor's name for people.
+	Title string
+	// Address is where it listens by default.
+	Address string
+	// New makes the service.
+	New func(Settings) Service
+	// Account is the attribute of an account resource that leads to the
+	// service at an address such as "127.0.0.1:8801", ready to paste.
+	Account func(address string) string
+	// Needs says in one line what else that account needs, e.g. a variable.
+	Needs string
+}

@@ -1,0 +1,14 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package emulate
+
+import (
+	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator/hetzner"
+)
+
+// clouds are the emulators of the binary, in the order in which they are shown.
+var clouds = []emulator.Cloud{
+	hetzner.Cloud(),
+}

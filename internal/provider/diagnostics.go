@@ -1,0 +1,226 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// summaryLength bounds a summary in bytes; the detail has the whole message.
+const summaryLength = 110
+
+// report adds an error to a response, each of joined ones by itself. The summary
+// begins with the code; the detail is the message, what to do, and the facts of
+// the cloud's answer. It points at the error's path where that is allowed (see
+// [attributePath]). A nil error adds nothing.
+func report(diags *diag.Diagnostics, err error) { reportAt(diags, nil, err) }
+
+// reportAt is [report] for an error whose path is below at, or that has none.
+func reportAt(diags *diag.Diagnostics, at backends.Path, err error) {
+	for _, e := range separate(err) {
+		d := describe(e)
+		d.path = at.Join(d.path...)
+		add(diags, diag.NewErrorDiagnostic(d.summary(), d.detail()), d.where())
+	}
+}
+
+// reportWith is [report] with more for the reader after each error's own detail.
+func reportWith(diags *diag.Diagnostics, err error, more string) {
+	for _, e := range separate(err) {
+		d := describe(e)
+		d.rest = append(d.rest, more)
+		add(diags, diag.NewErrorDiagnostic(d.summary(), d.detail()), d.where())
+	}
+}
+
+// reportIssues reports validation issues, all of them.
+func reportIssues(diags *diag.Diagnostics, issues []*backends.Error) {
+	for _, issue := range issues {
+		report(diags, issue)
+	}
+}
+
+// warn adds an error as a warning: what follows from it as the summary, then the
+// error, then more for the reader. A nil error adds nothing.
+func warn(diags *diag.Diagnostics, err error, summary, more string) {
+	for _, e := range separate(err) {
+		d := describe(e)
+		parts := append([]string{d.message}, d.rest...)
+		if more != "" {
+			parts = append(parts, more)
+		}
+		add(diags, diag.NewWarningDiagnostic(d.code+": "+summary, strings.Join(parts, "\n\n")), d.where())
+	}
+}
+
+func add(diags *diag.Diagnostics, d diag.Diagnostic, at path.Path) {
+	if at.Equal(path.Empty()) {
+		diags.Append(d)
+		return
+	}
+	diags.Append(diag.WithPath(at, d))
+}
+
+// separate are the errors that were joined, in order and without repeats.
+func separate(err error) []error {
+	if err == nil {
+		return nil
+	}
+	// Only a join is taken apart: what wraps one error says something about it.
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []error
+		for _, e := range joined.Unwrap() {
+			for _, f := range separate(e) {
+				if !slices.ContainsFunc(out, func(o error) bool { return o.Error() == f.Error() }) {
+					out = append(out, f)
+				}
+			}
+		}
+		return out
+	}
+	return []error{err}
+}
+
+// description is an error as a diagnostic shows it.
+type description struct {
+	code, message string
+	rest          []string // what to do, and facts
+	path          backends.Path
+	harmless      bool // the text at path holds no secret
+}
+
+func (d description) where() path.Path {
+	if name, ok := firstStep(d.path); ok && d.harmless {
+		return path.Root(name)
+	}
+	return attributePath(d.path)
+}
+
+func firstStep(p backends.Path) (string, bool) {
+	if len(p) == 0 {
+		return "", false
+	}
+	name, ok := p[0].(string)
+	return name, ok
+}
+
+func (d description) summary() string { return d.code + ": " + headline(d.message) }
+
+// detail doesn't say again what the summary has said in full.
+func (d description) detail() string {
+	parts := d.rest
+	if headline(d.message) != d.message {
+		parts = append([]string{d.message}, parts...)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func describe(err error) description {
+	var taken *backends.NameTaken
+	e := backends.AsError(err)
+	switch {
+	case e != nil:
+	case errors.As(err, &taken):
+		e = backends.Errorf(backends.Conflict, "The name %q is taken by the cloud's object %s.", taken.Machine.Name, taken.Machine.ID)
+	case errors.Is(err, context.DeadlineExceeded):
+		e = backends.Errorf(backends.ProviderError, "The operation took longer than its timeout.").
+			WithRemedy("Run again; if the cloud is that slow, raise the resource's `timeouts`.")
+	case errors.Is(err, context.Canceled):
+		e = backends.Errorf(backends.ProviderError, "The operation was interrupted.").
+			WithRemedy("Run again: it goes on where it ended.")
+	default:
+		e = backends.Errorf(backends.ProviderError, "%s", err.Error())
+	}
+	d := description{code: string(e.Code), message: e.Message, path: e.Path}
+	var uri *uriError
+	d.harmless = errors.As(err, &uri) && uri.harmless
+	if e.Remedy != "" {
+		d.rest = append(d.rest, e.Remedy)
+	}
+	if facts := describeDetails(e.Details); facts != "" {
+		d.rest = append(d.rest, facts)
+	}
+	return d
+}
+
+// headline is a message's first sentence, cut at a word where it is long.
+func headline(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	if i := strings.Index(line, ". "); i >= 0 {
+		line = line[:i+1]
+	}
+	if len(line) <= summaryLength {
+		return line
+	}
+	cut := strings.LastIndexByte(line[:summaryLength], ' ')
+	if cut <= 0 {
+		return strings.ToValidUTF8(line[:summaryLength], "") + "…"
+	}
+	return strings.TrimRight(line[:cut], ",;:") + "…"
+}
+
+// describeDetails are an error's facts on one line: status, code and correlation
+// id first, as support people ask for them.
+func describeDetails(details map[string]any) string {
+	first := []string{"status", "code", "correlation_id"}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(details)), func(n string) bool { return slices.Contains(first, n) })
+	var facts []string
+	for _, name := range append(first, names...) {
+		if value, ok := details[name]; ok && value != nil && value != "" {
+			if list, ok := value.([]string); ok {
+				value = strings.Join(list, ", ")
+			}
+			facts = append(facts, fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "), value))
+		}
+	}
+	if len(facts) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(facts, "; ") + ")"
+}
+
+// joinIssues makes one error of validation issues.
+func joinIssues(issues []*backends.Error) error {
+	list := make([]error, len(issues))
+	for i, issue := range issues {
+		list[i] = issue
+	}
+	return errors.Join(list...)
+}
+
+// uriError is what is wrong with a uri that stands in an attribute.
+type uriError struct {
+	err      *backends.Error
+	harmless bool // the text can hold neither a secret nor a password
+}
+
+// Error is the error's own text.
+func (e *uriError) Error() string { return e.err.Error() }
+
+// Unwrap is the error in the contract's terms.
+func (e *uriError) Unwrap() error { return e.err }
+
+// inAttribute says which attribute a bad uri stands in. A diagnostic points there
+// only when the text can't hold a secret or a password: what has a query or an @
+// may.
+func inAttribute(name, text string, err error) error {
+	e := backends.AsError(err)
+	if e == nil {
+		return err
+	}
+	out := *e
+	out.Message = name + ": " + e.Message
+	out.Path = backends.Path{name}
+	return &uriError{err: &out, harmless: !strings.ContainsAny(text, "?@")}
+}

@@ -1,0 +1,125 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// shown is a diagnostic as one text: severity, path, summary, detail.
+func shown(d diag.Diagnostic) string {
+	at := ""
+	if p, ok := d.(diag.DiagnosticWithPath); ok {
+		at = p.Path().String()
+	}
+	return fmt.Sprintf("%s|%s|%s|%s", d.Severity(), at, d.Summary(), d.Detail())
+}
+
+func TestReport(t *testing.T) {
+	long := strings.Repeat("word ", 40) + "end."
+	detailed := backends.Errorf(backends.ProviderError, "Creating server web-0: no. Really.").WithRemedy("Wait.").At("hetzner_cloud", "networks", 0, "ip")
+	detailed.Details = map[string]any{"status": 422, "correlation_id": "abc", "code": "invalid_input", "fields": []string{"a", "b"}, "empty": ""}
+	for name, test := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"nil": {nil, nil},
+		"short": {
+			backends.Errorf(backends.InvalidInput, "Too short.").At("name"),
+			[]string{"Error|name|INVALID_INPUT: Too short.|"},
+		},
+		"detailed": {detailed, []string{
+			"Error|hetzner_cloud.networks[0].ip|PROVIDER_ERROR: Creating server web-0: no.|Creating server web-0: no. Really.\n\nWait.\n\n" +
+				"(status: 422; code: invalid_input; correlation id: abc; fields: a, b)",
+		}},
+		"long": {backends.Errorf(backends.Conflict, "%s", long), []string{
+			"Error||CONFLICT: " + strings.TrimSpace(strings.Repeat("word ", 22)) + "…|" + long,
+		}},
+		"wrapped keeps the code": {
+			fmt.Errorf("outer: %w", backends.Errorf(backends.NotFound, "Gone.")),
+			[]string{"Error||NOT_FOUND: Gone.|"},
+		},
+		"joined": {
+			errors.Join(backends.Errorf(backends.InvalidInput, "A."), errors.Join(backends.Errorf(backends.InvalidInput, "B."), backends.Errorf(backends.InvalidInput, "A."))),
+			[]string{"Error||INVALID_INPUT: A.|", "Error||INVALID_INPUT: B.|"},
+		},
+		"deadline": {fmt.Errorf("waiting: %w", context.DeadlineExceeded), []string{
+			"Error||PROVIDER_ERROR: The operation took longer than its timeout.|Run again; if the cloud is that slow, raise the resource's `timeouts`.",
+		}},
+		"canceled": {context.Canceled, []string{
+			"Error||PROVIDER_ERROR: The operation was interrupted.|Run again: it goes on where it ended.",
+		}},
+		"name taken": {&backends.NameTaken{Machine: backends.Machine{ID: "7", Name: "web"}}, []string{
+			`Error||CONFLICT: The name "web" is taken by the cloud's object 7.|`,
+		}},
+		"any other": {errors.New("odd"), []string{"Error||PROVIDER_ERROR: odd|"}},
+	} {
+		var diags diag.Diagnostics
+		report(&diags, test.err)
+		var got []string
+		for _, d := range diags {
+			got = append(got, shown(d))
+		}
+		if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
+		}
+	}
+}
+
+func TestWarn(t *testing.T) {
+	var diags diag.Diagnostics
+	warn(&diags, nil, "Nothing.", "")
+	warn(&diags, backends.Errorf(backends.InvalidConfig, "No token.").WithRemedy("Export it."), "Not checked.", "More.")
+	if len(diags) != 1 || shown(diags[0]) != "Warning||INVALID_CONFIG: Not checked.|No token.\n\nExport it.\n\nMore." {
+		t.Errorf("got %v", diags)
+	}
+}
+
+// The CLIs print the source lines of what an error points at, so no error points
+// at an attribute that may hold a secret on the same lines.
+func TestNoErrorPointsAtASecret(t *testing.T) {
+	for _, p := range []backends.Path{
+		{"secrets"}, {"vault"}, {"user_data"}, {"user_data_wo"}, {"hetzner_cloud"}, {"digitalocean"}, {"proxmox"}, {"any_future_cloud"}, {"pool"}, {"provider_account"}, {}, {3},
+	} {
+		if got := attributePath(p); len(got.Steps()) != 0 {
+			t.Errorf("%v points at %s", p, got)
+		}
+	}
+	for want, p := range map[string]backends.Path{
+		"name":                       {"name"},
+		"hetzner_cloud.token":        {"hetzner_cloud", "token"},
+		"vault.token":                {"vault", "token"},
+		`flavors["a-b"]`:             {"flavors", "a-b"},
+		`labels["a/b"]`:              {"labels", "a/b"},
+		"ssh_keys[2]":                {"ssh_keys", 2},
+		"limits.instances":           {"limits", "instances"},
+		"proxmox.snippets.sftp.host": {"proxmox", "snippets", "sftp", "host"},
+	} {
+		if got := attributePath(p).String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestUrisWithSecretsArePointedAtByWordsOnly(t *testing.T) {
+	for text, points := range map[string]string{
+		"main": "pool", "pacct_0123": "pool", "hetzner-clout://root/main": "pool",
+		"hetzner-cloud://root/main?token=literal":     "",
+		"hetzner-cloud://user:password@root/main/web": "",
+	} {
+		var diags diag.Diagnostics
+		report(&diags, inAttribute("pool", text, backends.Errorf(backends.InvalidInput, "Bad.").At("elsewhere")))
+		if got, want := shown(diags[0]), "Error|"+points+"|INVALID_INPUT: pool: Bad.|"; got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

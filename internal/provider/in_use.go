@@ -1,0 +1,60 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
+)
+
+// shownObjects is how many objects an error names.
+const shownObjects = 10
+
+// inUse is the error of an account or pool that can't be deleted, since objects
+// in the cloud carry its id.
+func inUse(ref reference.Reference, machines []backends.Machine) *backends.Error {
+	e := backends.Errorf(backends.InvalidState, "The %s %q still has %s in the cloud.", ref.Kind, nameOf(ref), count(len(machines), "machine"))
+	e.Details = map[string]any{"machines": len(machines)}
+	return e.WithRemedy("They are: %s.\n\nDestroy them first. The data source bettercompute_instances lists them with their uris, to import those that no state has.\n\n%s",
+		nameMachines(machines), removedHelp(ref.Kind.Resource()))
+}
+
+// renamedInUse is the error of a plan that gives an account or pool another id
+// while objects in the cloud carry the old one.
+func renamedInUse(ref reference.Reference, machines []backends.Machine, attributes []string) *backends.Error {
+	e := backends.Errorf(backends.InvalidState, "The %s %q can't become another one: it has %s in the cloud.",
+		ref.Kind, nameOf(ref), count(len(machines), "machine")).At(attributes[0])
+	e.Details = map[string]any{"machines": len(machines)}
+	return e.WithRemedy("Another %s makes another id, which those machines don't carry: %s.\n\n"+
+		"Undo the change, or make a second resource beside this one and move the machines by making them anew there.",
+		strings.Join(attributes, ", "), nameMachines(machines))
+}
+
+func nameOf(ref reference.Reference) string {
+	if ref.Kind == reference.KindPool {
+		return ref.Pool
+	}
+	return ref.Account
+}
+
+func nameMachines(machines []backends.Machine) string {
+	var names []string
+	for _, m := range machines[:min(len(machines), shownObjects)] {
+		names = append(names, fmt.Sprintf("%s (%s)", m.Name, m.ID))
+	}
+	if more := len(machines) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,68 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*instanceResource)(nil)
+	_ resource.ResourceWithIdentity       = (*instanceResource)(nil)
+	_ resource.ResourceWithImportState    = (*instanceResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*instanceResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*instanceResource)(nil)
+)
+
+// The default timeouts.
+const (
+	changeTimeout = 20 * time.Minute
+	readTimeout   = 5 * time.Minute
+)
+
+// instanceResource is bettercompute_instance.
+type instanceResource struct {
+	registry *backends.Registry
+	data     *providerData
+}
+
+func newInstanceResource(registry *backends.Registry) resource.Resource {
+	return &instanceResource{registry: registry}
+}
+
+// Metadata names the resource; its identity, the uri, changes with its account.
+func (r *instanceResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_instance"
+	resp.ResourceBehavior.MutableIdentity = true
+}
+
+// Configure takes what the provider was configured with; there is none while a
+// configuration is only validated.
+func (r *instanceResource) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
+	r.data = configured(req.ProviderData, &resp.Diagnostics)
+}
+
+// attributeGetter is what plans and states have in common.
+type attributeGetter interface {
+	GetAttribute(ctx context.Context, at path.Path, target any) diag.Diagnostics
+}
+
+// within bounds an operation by its timeout; pick is a method such as
+// timeouts.Value.Create.
+func within(ctx context.Context, from attributeGetter, diags *diag.Diagnostics, limit time.Duration,
+	pick func(timeouts.Value, context.Context, time.Duration) (time.Duration, diag.Diagnostics)) (context.Context, context.CancelFunc) {
+	var t timeouts.Value
+	diags.Append(from.GetAttribute(ctx, path.Root("timeouts"), &t)...)
+	limit, problems := pick(t, ctx, limit)
+	diags.Append(problems...)
+	return context.WithTimeout(ctx, limit)
+}

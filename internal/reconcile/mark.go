@@ -1,0 +1,105 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package reconcile
+
+import (
+	"context"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// mark writes marks and folds the answer in. An interrupt lets the call end.
+func (a *Account) mark(ctx context.Context, m backends.Machine, marks backends.Marks) (backends.Machine, error) {
+	if ctx.Err() != nil {
+		return m, context.Cause(ctx)
+	}
+	call, cancel := withGrace(ctx)
+	defer cancel()
+	out, err := a.Backend.MarkMachine(call, m, marks)
+	if err != nil {
+		return m, err
+	}
+	a.reader.wrote(out)
+	return out, nil
+}
+
+// writeClaim writes marks with a new claim and reads it back after a while: of
+// two who take over at the same time, only the one whose claim stayed goes on.
+func (a *Account) writeClaim(ctx context.Context, m backends.Machine, marks backends.Marks) (backends.Machine, error) {
+	m, err := a.mark(ctx, m, marks)
+	if err != nil {
+		return m, err
+	}
+	if err := backends.Sleep(ctx, backends.Scale(readBackDelay)); err != nil {
+		return m, err
+	}
+	back, err := a.Backend.GetMachine(ctx, m.ID)
+	if err != nil {
+		return m, err
+	}
+	a.reader.wrote(back)
+	if back.Marks.Claim != marks.Claim {
+		return back, claimedAnew(back)
+	}
+	return back, nil
+}
+
+// finish brings a machine that carries our claim to completion: what making left
+// to do, protection, the wait, and the completion mark, which comes last.
+func (a *Account) finish(ctx context.Context, pool string, m backends.Machine, spec backends.MachineSpec) (backends.Machine, error) {
+	claim := m.Marks.Claim
+	unlock, err := a.machines.lock(ctx, m.ID)
+	if err != nil {
+		return m, err
+	}
+	defer unlock()
+	if f, ok := a.Backend.(backends.Finisher); ok {
+		if m, err = f.FinishMachine(ctx, m, spec); err != nil {
+			return m, err
+		}
+		a.reader.wrote(m)
+	}
+	if m, err = a.awaitState(ctx, pool, claim, m, wantedState(spec.Start)); err != nil {
+		return m, err
+	}
+	if spec.Protected && !m.Protected {
+		if m, err = a.protect(ctx, m, true); err != nil {
+			return m, err
+		}
+	}
+	return a.complete(ctx, pool, m)
+}
+
+// complete writes the completion mark on a machine as it was just seen, and reads
+// the claim once more: who finds another's has lost the machine.
+func (a *Account) complete(ctx context.Context, pool string, m backends.Machine) (backends.Machine, error) {
+	marks := m.Marks
+	marks.Complete = true
+	m, err := a.mark(ctx, m, marks)
+	if err != nil {
+		return m, err
+	}
+	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
+		switch {
+		case missing:
+			return false, backends.Errorf(backends.NotFound, "The machine %s vanished while it was being completed.", m.ID)
+		case m.Marks.Claim != marks.Claim:
+			return false, claimedAnew(m)
+		}
+		return true, nil
+	})
+}
+
+func (a *Account) protect(ctx context.Context, m backends.Machine, on bool) (backends.Machine, error) {
+	p, ok := a.Backend.(backends.Protector)
+	if !ok {
+		return m, backends.Errorf(backends.Unsupported, "%s has no deletion protection.", a.Definition.Title)
+	}
+	if err := p.Protect(ctx, m, on); err != nil {
+		return m, err
+	}
+	m.Protected = on
+	a.reader.wrote(m)
+	return m, nil
+}

@@ -1,0 +1,46 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package reconcile
+
+import (
+	"time"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// The windows of DESIGN.md §7, before scaling.
+const (
+	// watchWindow is how long another's half-made object is watched before it is
+	// taken over: it may be a live run's.
+	watchWindow = 30 * time.Second
+	// readBackDelay is between writing a claim over another's and reading it back.
+	readBackDelay = 2 * time.Second
+	// graceWindow is what a guest gets to shut down before it is powered off.
+	graceWindow = 60 * time.Second
+	// firstPoll and lastPoll bound the pause between two polls.
+	firstPoll = 250 * time.Millisecond
+	lastPoll  = 5 * time.Second
+	// diagnoseEvery is how often the cloud is asked why a machine isn't there yet.
+	diagnoseEvery = 30 * time.Second
+	// defaultListLag is how long a new object may be missing from lists.
+	defaultListLag = 10 * time.Second
+	// refreshAge is how old a list may be for a refresh or a look-up: the objects of
+	// one plan share it. It is never scaled, since it is no wait.
+	refreshAge = 5 * time.Second
+	// interruptGrace is what a call that changes something gets to end after an
+	// interrupt, so that its outcome is known. It is never scaled: the cloud is as slow
+	// as it is.
+	interruptGrace = 5 * time.Second
+)
+
+// poll is the pause before the nth poll of a wait, n from 0.
+func poll(n int) time.Duration {
+	d := firstPoll
+	for range n {
+		if d = d * 3 / 2; d >= lastPoll {
+			return backends.Scale(lastPoll)
+		}
+	}
+	return backends.Scale(d)
+}
