@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,11 +43,17 @@ var commands = []command{
 }
 
 func runEmulate(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if err := emulate.Run(ctx, args, stdout, stderr); err != nil {
+	err := emulate.Run(ctx, args, stdout, stderr)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, emulate.ErrUsage):
+		fmt.Fprintln(stderr, "emulate:", err)
+		return usageStatus
+	default:
 		fmt.Fprintln(stderr, "emulate:", err)
 		return 1
 	}
-	return 0
 }
 
 func runConformance(ctx context.Context, args []string, stdout, stderr io.Writer) int {

@@ -24,7 +24,7 @@ func TestCommandLine(t *testing.T) {
 		"-version extra":    {usageStatus, "", `terraform-provider-bettercompute: unexpected argument "extra"`},
 		"-debug -address x": {usageStatus, "", `terraform-provider-bettercompute: unexpected argument "-address"`},
 		"emulate -h":        {0, "", "Usage: terraform-provider-bettercompute emulate"},
-		"emulate -hetzner 192.0.2.1:80 -control 127.0.0.1:0": {1, "", "emulate: "},
+		"emulate -hetzner 192.0.2.1:80 -control 127.0.0.1:0": {2, "", "emulate: "},
 	} {
 		var stdout, stderr bytes.Buffer
 		status := run(strings.Fields(line), &stdout, &stderr)

@@ -29,7 +29,8 @@ variable "ssh_keys" {
 }
 
 # An account is a resource, so the provider needs no block. It records where the
-# token is, not the token.
+# token is, not the token. Its name is part of every machine's id: no two
+# configurations may use one name for the same project.
 resource "bettercompute_provider_account" "main" {
   name = "main"
 

@@ -21,10 +21,19 @@ type Backend interface {
 	// behind it is fetched at most once in ten minutes.
 	Offers(ctx context.Context, query OfferQuery) ([]Offer, error)
 
-	// CheckMachine holds a wish against the catalog and reports everything that is
-	// wrong with it at once, each issue with its path (Path{"image"},
-	// Path{"hetzner_cloud", "networks", 0, "ip"}). Empty and [Unknown] fields are
-	// passed over. The error is for a catalog that can't be read. It makes nothing.
+	// CheckForm reports everything that is wrong with a wish and that no call is
+	// needed to see, each issue with its path (Path{"labels"},
+	// Path{"hetzner_cloud", "networks", 0, "ip"}): a name or label that the cloud
+	// takes from nobody, a malformed id, user data that is too long. Empty and
+	// [Unknown] fields are passed over. It makes no call and resolves no secret, so
+	// it also serves where the catalog can't be read, and changes that the catalog
+	// has no say in.
+	CheckForm(spec MachineSpec) []*Error
+
+	// CheckMachine holds a wish against the catalog too, and reports what it finds
+	// and what [Backend.CheckForm] does at once. Empty and [Unknown] fields are passed
+	// over. The error is for a catalog that can't be read; the issues of the form
+	// come with it. It makes nothing.
 	CheckMachine(ctx context.Context, spec MachineSpec) (Resolved, []*Error, error)
 
 	// FindMachines are the managed machines that carry an idempotency key, by age,
@@ -41,7 +50,8 @@ type Backend interface {
 	GetMachine(ctx context.Context, id string) (Machine, error)
 
 	// MarkMachine makes marks the machine's marks, as last seen in m, keeps what
-	// isn't ours, and returns the machine as the cloud shows it then.
+	// isn't ours, and returns the machine as the cloud shows it then. With an error
+	// it returns the machine as last seen.
 	MarkMachine(ctx context.Context, m Machine, marks Marks) (Machine, error)
 
 	// DeleteMachine asks the cloud to delete the machine. It returns before the
@@ -55,7 +65,7 @@ type Finisher interface {
 	// FinishMachine brings a machine that isn't complete to what spec wants. It is
 	// called after MakeMachine and again when an interrupted create is taken up, so
 	// it looks at what is there and does only what is missing. It doesn't wait for
-	// the machine to run.
+	// the machine to run. With an error it returns the machine as last seen.
 	FinishMachine(ctx context.Context, m Machine, spec MachineSpec) (Machine, error)
 }
 
@@ -98,11 +108,23 @@ type Diagnoser interface {
 	Diagnose(ctx context.Context, m Machine) error
 }
 
-// NameTaken is the error of a name that another object of the cloud holds.
+// NameTaken is the error of a name that another object of the cloud holds: a
+// CONFLICT.
 type NameTaken struct{ Machine Machine }
 
-func (e *NameTaken) Error() string {
-	return fmt.Sprintf("%s: the name %q is taken by the cloud's object %s", Conflict, e.Machine.Name, e.Machine.ID)
+// Error says who holds the name.
+func (e *NameTaken) Error() string { return e.Unwrap().Error() }
+
+// Unwrap is the error in the contract's terms.
+func (e *NameTaken) Unwrap() error {
+	holder := "an object that is not managed by Better Compute"
+	if e.Machine.Marks.Managed {
+		holder = fmt.Sprintf("a machine of the pool whose id is %s (account %s)", e.Machine.Marks.Pool, e.Machine.Marks.Account)
+	}
+	out := Errorf(Conflict, "The name %q is taken in the cloud by %s: %s.", e.Machine.Name, holder, e.Machine.ID).
+		WithRemedy("Choose another name.")
+	out.Details = map[string]any{"machine_id": e.Machine.ID}
+	return out
 }
 
 // Capabilities are the abilities of a backend, in the specification's words,

@@ -37,7 +37,9 @@ type Definition struct {
 	ListLag time.Duration
 	// CheckAccount reports what the fields alone can't tell about an account's
 	// configuration, such as two that exclude each other. Defaults are filled in.
-	// It makes no call. Optional.
+	// The issues' paths are relative to the account's attribute: Path{"vmid_max"}, not
+	// Path{"proxmox", "vmid_max"}; one that begins with the attribute's name is taken
+	// as it is. It makes no call. Optional.
 	CheckAccount func(config Values) []*Error
 	// Region is where an account's machines are made when they name no region.
 	Region func(config Values) string
@@ -63,17 +65,13 @@ var definitionID = regexp.MustCompile(`^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$`)
 
 var semver = regexp.MustCompile(`^\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?$`)
 
-// reservedAttributes are the names that an instance's or account's own attributes have.
-var reservedAttributes = []string{"id", "uri", "name", "pool", "provider", "version", "kind", "labels", "timeouts"}
-
-// Check finds what is wrong with a definition. Every refusal is INVALID_CONFIG
+// Check finds what is wrong with a definition. That its attribute collides with
+// none of a resource's own is for whoever declares those to see. Every refusal is INVALID_CONFIG
 // with details.path.
 func (d *Definition) Check() error {
 	switch {
 	case !definitionID.MatchString(d.ID):
 		return definitionError("id", "an id is lower-case letters, digits and hyphens")
-	case slices.Contains(reservedAttributes, d.Attribute()):
-		return definitionError("id", "the id is the name of an attribute")
 	case d.Title == "":
 		return definitionError("title", "a title is required")
 	case !semver.MatchString(d.Version):
@@ -91,6 +89,9 @@ func (d *Definition) Check() error {
 		if k != KindVPS && k != KindMetal {
 			return definitionError(fmt.Sprintf("provides[%d]", i), "it is vps, metal or both")
 		}
+	}
+	if err := checkURIFields(d.Manifest.Account, "manifest.account"); err != nil {
+		return err
 	}
 	if err := checkFields(d.Manifest.Account, "manifest.account"); err != nil {
 		return err

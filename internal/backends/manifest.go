@@ -59,7 +59,7 @@ func WithDefaults(fields []Field, v Values) Values {
 		cur, set := out[f.Name]
 		switch {
 		case !set && f.Default != nil:
-			out[f.Name] = cloneValue(f.Default)
+			out[f.Name] = f.fullDefault()
 		case f.Type == TypeObject:
 			if o, ok := cur.(Values); ok {
 				out[f.Name] = WithDefaults(f.Fields, o)
@@ -75,6 +75,11 @@ func WithDefaults(fields []Field, v Values) Values {
 		}
 	}
 	return out
+}
+
+// fullDefault is the field's default; of an object, its fields' defaults too.
+func (f Field) fullDefault() any {
+	return WithDefaults([]Field{{Name: f.Name, Type: f.Type, Fields: f.Fields}}, Values{f.Name: f.Default})[f.Name]
 }
 
 // secretName matches the fields that never hold a value, by their names
@@ -260,6 +265,31 @@ func checkFields(fields []Field, at string) error {
 			if issues := f.validate(Values{f.Name: f.Default}, Path{f.Name}); len(issues) > 0 {
 				return definitionError(path, "the default does not fit: "+issues[0].Message)
 			}
+		}
+	}
+	return nil
+}
+
+// checkURIFields finds account fields that a uri can't hold: a list of objects has
+// no spelling there, and the keys of an object called pool would be the pool's own
+// (pool.adopt, pool.limits.instances).
+func checkURIFields(fields []Field, at string) error {
+	for _, f := range fields {
+		if f.Type == TypeObject && f.Name == "pool" {
+			return definitionError(at+"."+f.Name, "an object of an account is not called pool, whose keys in a uri are a pool's")
+		}
+	}
+	return checkNoObjectLists(fields, at)
+}
+
+func checkNoObjectLists(fields []Field, at string) error {
+	for _, f := range fields {
+		path := at + "." + f.Name
+		if f.Type == TypeObjectList {
+			return definitionError(path, "a uri can't hold a list of objects")
+		}
+		if err := checkNoObjectLists(f.Fields, path); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@
 package backends
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -82,11 +83,34 @@ func TestDefaultsFillWhatIsUnset(t *testing.T) {
 	}
 }
 
+// An object that is left out is its default, and what that leaves out are its
+// fields' defaults.
+func TestDefaultsOfADefaultObject(t *testing.T) {
+	inner := []Field{
+		{Name: "a", Type: TypeString, Default: "x", Description: "d"},
+		{Name: "b", Type: TypeInt, Default: int64(1), Description: "d"},
+	}
+	fields := []Field{
+		{Name: "object", Type: TypeObject, Default: Values{"a": "y"}, Fields: inner, Description: "d"},
+		{Name: "list", Type: TypeObjectList, Default: []any{Values{"b": int64(2)}}, Fields: inner, Description: "d"},
+		{Name: "none", Type: TypeObject, Fields: inner, Description: "d"},
+	}
+	want := Values{"object": Values{"a": "y", "b": int64(1)}, "list": []any{Values{"a": "x", "b": int64(2)}}}
+	for range 2 { // a second time: the defaults themselves have not changed
+		if out := WithDefaults(fields, nil); !reflect.DeepEqual(out, want) {
+			t.Errorf("got %v", out)
+		}
+	}
+	if d := fields[0].Default.(Values); len(d) != 1 {
+		t.Errorf("the default changed: %v", d)
+	}
+}
+
 func TestDefinitionsThatAreWrongAreRefused(t *testing.T) {
 	good := func() *Definition {
 		return &Definition{
 			ID: "acme-cloud", Title: "Acme", Version: "1.0.0", Provides: []Kind{KindVPS},
-			Manifest: Manifest{Account: testFields},
+			Manifest: Manifest{Account: testFields[:len(testFields)-1], Machine: testFields},
 			Region:   func(Values) string { return "a" },
 			Create:   func(Values, Environment) (Backend, error) { return nil, nil },
 		}
@@ -100,15 +124,24 @@ func TestDefinitionsThatAreWrongAreRefused(t *testing.T) {
 	field := func(f Field) func(*Definition) {
 		return func(d *Definition) { d.Manifest.Machine = []Field{f} }
 	}
+	accountField := func(f Field) func(*Definition) {
+		return func(d *Definition) { d.Manifest.Account = []Field{f} }
+	}
+	object := []Field{{Name: "x", Type: TypeInt, Description: "d"}}
 	for path, spoil := range map[string]func(*Definition){
-		"id":                     func(d *Definition) { d.ID = "Acme" },
-		"title":                  func(d *Definition) { d.Title = "" },
-		"version":                func(d *Definition) { d.Version = "1" },
-		"provides":               func(d *Definition) { d.Provides = nil },
-		"provides[0]":            func(d *Definition) { d.Provides = []Kind{"cow"} },
-		"create":                 func(d *Definition) { d.Create = nil },
-		"region":                 func(d *Definition) { d.Region = nil },
-		"list_lag":               func(d *Definition) { d.ListLag = -1 },
+		"id":                    func(d *Definition) { d.ID = "Acme" },
+		"title":                 func(d *Definition) { d.Title = "" },
+		"version":               func(d *Definition) { d.Version = "1" },
+		"provides":              func(d *Definition) { d.Provides = nil },
+		"provides[0]":           func(d *Definition) { d.Provides = []Kind{"cow"} },
+		"create":                func(d *Definition) { d.Create = nil },
+		"region":                func(d *Definition) { d.Region = nil },
+		"list_lag":              func(d *Definition) { d.ListLag = -1 },
+		"manifest.account.pool": accountField(Field{Name: "pool", Type: TypeObject, Description: "d", Fields: object}),
+		"manifest.account.list": accountField(Field{Name: "list", Type: TypeObjectList, Description: "d", Fields: object}),
+		"manifest.account.o.deep": accountField(Field{Name: "o", Type: TypeObject, Description: "d", Fields: []Field{
+			{Name: "deep", Type: TypeObjectList, Description: "d", Fields: object},
+		}}),
 		"manifest.machine.Bad":   field(Field{Name: "Bad", Type: TypeString, Description: "d"}),
 		"manifest.machine.bare":  field(Field{Name: "bare", Type: TypeString}),
 		"manifest.machine.typed": field(Field{Name: "typed", Type: "cow", Description: "d"}),

@@ -29,7 +29,7 @@ type GPU struct {
 	Count int64
 }
 
-// OfferQuery selects offers. The zero value selects all; an impossible query
+// OfferQuery selects offers. The zero value selects all on sale; an impossible query
 // selects none.
 type OfferQuery struct {
 	Kind         Kind
@@ -38,6 +38,10 @@ type OfferQuery struct {
 	MinGPUs      int64   // 0 to 64
 	MinVCPU      int64   // 0 to 1024
 	MinMemoryGiB float64 // 0 to 16384
+	// Withdrawn selects also what the cloud doesn't sell to new machines any more, or
+	// will soon not: to price what runs. Such an offer is Available as long as it can
+	// be bought.
+	Withdrawn bool
 }
 
 // Matches tells whether an offer is one the query selects.

@@ -40,7 +40,7 @@ func Retry(ctx context.Context, kind Call, call func(context.Context) error) err
 	for try := 1; ; try++ {
 		err := call(ctx)
 		e := AsError(err)
-		if err == nil || e == nil || ctx.Err() != nil {
+		if err == nil || e == nil || callerOf(ctx).Err() != nil {
 			return err
 		}
 		waiting := e.Code == RateLimited || e.Reason == ReasonLocked
@@ -53,10 +53,37 @@ func Retry(ctx context.Context, kind Call, call func(context.Context) error) err
 			wait = backoff
 			backoff = min(backoff*2, longestBackoff)
 		}
-		if sleepErr := Sleep(ctx, jitter(Scale(wait))); sleepErr != nil {
+		if sleepErr := Sleep(callerOf(ctx), jitter(Scale(wait))); sleepErr != nil {
 			return errors.Join(err, sleepErr)
 		}
 	}
+}
+
+// interruptGrace is what a request that changes something gets to end after its
+// caller was told to stop. It is never scaled: the cloud is as slow as it is.
+const interruptGrace = 5 * time.Second
+
+type callerKey struct{}
+
+// callerOf is the context that waits between tries obey: that of the operation,
+// also where a request is given grace.
+func callerOf(ctx context.Context) context.Context {
+	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
+		return caller
+	}
+	return ctx
+}
+
+// Grace is a context for a call that changes something: the request that runs when
+// ctx ends gets a few seconds to answer, so that its outcome is known and not lost.
+// Waits of [Retry] between two requests end at once with ctx all the same.
+func Grace(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancelCause(context.WithValue(context.WithoutCancel(ctx), callerKey{}, ctx))
+	stop := context.AfterFunc(ctx, func() {
+		_ = Sleep(out, interruptGrace)
+		cancel(context.Cause(ctx))
+	})
+	return out, func() { stop(); cancel(context.Canceled) }
 }
 
 // jitter spreads a wait over 100 % to 125 % of itself, so that many operations

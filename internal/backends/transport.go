@@ -111,7 +111,7 @@ func NewClient(transport http.RoundTripper) *http.Client {
 // TransportError turns the error of a request that got no answer into an [Error].
 // An [Error] in its chain (a secret that can't be resolved) is kept. The end of
 // ctx is returned as it is; everything else is PROVIDER_ERROR, unreachable and
-// ambiguous. The message holds no query and no userinfo.
+// ambiguous. The message holds no query and no userinfo, not that of a proxy either.
 func TransportError(ctx context.Context, what string, err error) error {
 	if e := AsError(err); e != nil {
 		return e
@@ -125,7 +125,7 @@ func TransportError(ctx context.Context, what string, err error) error {
 	}
 	return &Error{
 		Code: ProviderError, Reason: ReasonUnreachable, Ambiguous: true, Err: cause,
-		Message: what + " can't be reached: " + cause.Error() + ".",
+		Message: what + " can't be reached: " + causeText(cause) + ".",
 		Remedy:  "Check the endpoint and the network, then run again.",
 	}
 }

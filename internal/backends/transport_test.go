@@ -6,6 +6,7 @@ package backends
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -89,6 +90,47 @@ func TestTransportErrorTellsWhatHappened(t *testing.T) {
 	cancel()
 	if got := TransportError(ctx, "Acme", &url.Error{Err: context.Canceled}); !errors.Is(got, context.Canceled) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A proxy's password is in the text of the error that a malformed address causes,
+// in whole or, as an "invalid port", in part: golang.org/x/net/http/httpproxy's form.
+func TestTransportErrorHidesAProxysPassword(t *testing.T) {
+	for _, proxy := range []string{
+		"http://user:s3cr3t pw@proxy.example:3128", "http://user:s3cr3t@proxy.example:port", "http://user:s3cr3t/x@proxy.example",
+		"http://user:s3cr3t%zz@proxy.example", "socks5://user:s3cr3t@[::1",
+	} {
+		_, problem := url.Parse(proxy)
+		if problem == nil {
+			t.Errorf("%s is a good url", proxy)
+			continue
+		}
+		for _, cause := range []error{
+			fmt.Errorf("invalid proxy address %q: %v", proxy, problem), //nolint:errorlint // As it is done there.
+			fmt.Errorf("proxyconnect tcp: %w", problem),
+		} {
+			got := TransportError(t.Context(), "Acme", &url.Error{Op: "Get", URL: "https://api.example.com", Err: cause}).Error()
+			if strings.Contains(got, "s3cr3t") || strings.Contains(got, "zz") {
+				t.Errorf("%s: %s", proxy, got)
+			}
+		}
+	}
+}
+
+func TestWithoutUserinfo(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                     "",
+		"plain: words":                         "plain: words",
+		`parse "https://user:p w@host/x": bad`: `parse "https://…@host/x": bad`,
+		`dial https://user:pw@host:443/a, then http://b`: `dial https://…@host:443/a, then http://b`,
+		`user:pw@host`:                         `…@host`,
+		`"http://u:p\"q@host" x`:               `"http://…@host" x`,
+		"http://u:p@a@host":                    "http://…@host",
+		"lookup api.example.com: no such host": "lookup api.example.com: no such host",
+	} {
+		if got := WithoutUserinfo(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func TestBrokenBackendsFail(t *testing.T) {
 				if report.Err != nil {
 					t.Errorf("the run was kept from its end: %v", report.Err)
 				}
-				failed, want := report.Failed(), slices.Sorted(slices.Values(b.fails))
+				failed, want := failed(report), slices.Sorted(slices.Values(b.fails))
 				slices.Sort(failed)
 				if !slices.Equal(failed, want) {
 					t.Errorf("failed: %v; want %v", failed, want)
@@ -162,12 +162,48 @@ func TestBrokenDefinitionsFail(t *testing.T) {
 					spoil(definition)
 					s.Only = exactly(name)
 					report := conformance.Run(t.Context(), s)
-					if !slices.Equal(report.Failed(), []string{name}) {
-						t.Errorf("failed: %v; want %s\n%s", report.Failed(), name, text(t, report))
+					if !slices.Equal(failed(report), []string{name}) {
+						t.Errorf("failed: %v; want %s\n%s", failed(report), name, text(t, report))
 					}
 				})
 			})
 		}
+	}
+}
+
+// TestWrongSubjectEndsTheRun: with an offer or image that isn't there, the cases
+// that need machines would all fail for that one reason.
+func TestWrongSubjectEndsTheRun(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*conformance.Subject)
+		fails []string
+	}{
+		"offer": {func(s *conformance.Subject) { s.Offer = "no-such" }, []string{"offers/subject", "check/subject"}},
+		"image": {func(s *conformance.Subject) { s.Image = "no-such" }, []string{"check/subject"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := subject(t, newCloud(), nil)
+				test.spoil(&s)
+				report := conformance.Run(t.Context(), s)
+				if !slices.Equal(failed(report), test.fails) {
+					t.Errorf("failed: %v; want %v", failed(report), test.fails)
+				}
+				after := false
+				for _, r := range report.Results {
+					if after && (r.Status != conformance.Skipped || r.Reason != "check/subject failed") {
+						t.Errorf("%s is %s (%s)", r.Case.Name, r.Status, r.Reason)
+					}
+					after = after || r.Case.Name == "check/subject"
+				}
+				if len(report.Results) != len(conformance.Cases()) {
+					t.Errorf("%d cases of %d were reported on", len(report.Results), len(conformance.Cases()))
+				}
+				if out := text(t, report); !strings.Contains(out, "no-such") {
+					t.Errorf("the report doesn't name what is wrong:\n%s", out)
+				}
+			})
+		})
 	}
 }
 

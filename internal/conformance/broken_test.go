@@ -73,7 +73,18 @@ var broken = map[string]struct {
 				return []*backends.Error{backends.Errorf(backends.InvalidInput, "No.").At("offer")}, true
 			}
 		}),
-		fails: []string{"check/subject", "check/unknown", "check/image", "check/all"},
+		fails: []string{"check/subject"},
+	},
+	"refuses what isn't known yet": {
+		breaking: breaks(func(_ client, h *hooked) {
+			h.check = func(spec backends.MachineSpec) ([]*backends.Error, bool) {
+				if spec.Offer == "cx23" && spec.Image == "debian-13" {
+					return nil, false
+				}
+				return []*backends.Error{backends.Errorf(backends.InvalidInput, "No.").At("offer")}, true
+			}
+		}),
+		fails: []string{"check/unknown", "check/image", "check/all"},
 	},
 	"reports one issue at a time": {
 		breaking: breaks(func(_ client, h *hooked) {

@@ -39,6 +39,7 @@ func catalogCases() []Case {
 		{
 			Name:  "check/subject",
 			About: "CheckMachine accepts the subject's offer and image and resolves both.",
+			Vital: true,
 			Run:   checkAcceptsSubject,
 		},
 		{

@@ -88,10 +88,21 @@ func leaks(t *testing.T, cloud *emulated.Service) {
 func text(t *testing.T, report conformance.Report) string {
 	t.Helper()
 	var b strings.Builder
-	if _, err := report.WriteTo(&b); err != nil {
-		t.Fatal(err)
+	for _, result := range report.Results {
+		b.WriteString(result.String())
 	}
-	return b.String()
+	return b.String() + report.Summary()
+}
+
+// failed are the names of the cases that failed.
+func failed(report conformance.Report) []string {
+	var names []string
+	for _, result := range report.Results {
+		if result.Status == conformance.Failed {
+			names = append(names, result.Case.Name)
+		}
+	}
+	return names
 }
 
 func TestHetznerConforms(t *testing.T) {

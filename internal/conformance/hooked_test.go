@@ -50,6 +50,10 @@ func (h *hooked) Offers(ctx context.Context, q backends.OfferQuery) ([]backends.
 	return offers, err
 }
 
+func (h *hooked) CheckForm(spec backends.MachineSpec) []*backends.Error {
+	return h.client.CheckForm(spec)
+}
+
 func (h *hooked) CheckMachine(ctx context.Context, spec backends.MachineSpec) (backends.Resolved, []*backends.Error, error) {
 	resolved, issues, err := h.client.CheckMachine(ctx, spec)
 	if h.check != nil {

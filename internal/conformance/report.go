@@ -5,7 +5,6 @@ package conformance
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -49,17 +48,6 @@ func (r Report) OK() bool {
 	return r.Err == nil && r.count(Failed) == 0 && r.count(Passed) > 0
 }
 
-// Failed are the names of the cases that failed.
-func (r Report) Failed() []string {
-	var names []string
-	for _, result := range r.Results {
-		if result.Status == Failed {
-			names = append(names, result.Case.Name)
-		}
-	}
-	return names
-}
-
 // Left is everything that could not be cleaned up.
 func (r Report) Left() []Leftover {
 	var left []Leftover
@@ -77,18 +65,6 @@ func (r Report) count(status Status) int {
 		}
 	}
 	return n
-}
-
-// WriteTo writes the report as text: a line per case, what failed below its line,
-// and a summary.
-func (r Report) WriteTo(w io.Writer) (int64, error) {
-	var b strings.Builder
-	for _, result := range r.Results {
-		b.WriteString(result.String())
-	}
-	b.WriteString(r.Summary())
-	n, err := io.WriteString(w, b.String())
-	return int64(n), err
 }
 
 // nameWidth is that of the longest name of a case.

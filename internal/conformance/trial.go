@@ -157,7 +157,8 @@ func (t *Trial) Update(ctx context.Context, c reconcile.Change) (backends.Machin
 	if err != nil {
 		return backends.Machine{}, err
 	}
-	return account.Update(ctx, c)
+	updated, err := account.Update(ctx, c)
+	return updated.Machine, err
 }
 
 // Delete deletes a machine as a process of its own does; see

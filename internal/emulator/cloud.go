@@ -28,8 +28,9 @@ type Cloud struct {
 	// New makes the service.
 	New func(Settings) Service
 	// Account is the attribute of an account resource that leads to the
-	// service at an address such as "127.0.0.1:8801", ready to paste.
+	// service at an address such as "127.0.0.1:8801", ready to paste: on several
+	// lines, since the CLIs print the source line of a block that an error is about.
 	Account func(address string) string
-	// Needs says in one line what else that account needs, e.g. a variable.
-	Needs string
+	// TokenVariable is the environment variable that Account refers to.
+	TokenVariable string
 }

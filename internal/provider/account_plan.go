@@ -49,8 +49,11 @@ func (r *accountResource) ModifyPlan(ctx context.Context, req resource.ModifyPla
 			report(&resp.Diagnostics, err)
 			return
 		}
-		if err := r.data.resolve(ctx, ref); err != nil {
+		switch err := r.data.resolve(ctx, ref); {
+		case unreadable(err):
 			r.data.warnUnchecked(&resp.Diagnostics, ref.AccountKey(), err)
+		default:
+			report(&resp.Diagnostics, err)
 		}
 	}
 }

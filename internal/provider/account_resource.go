@@ -161,6 +161,9 @@ func forget(ctx context.Context, data *providerData, kind reference.Kind, raw tf
 // ImportState fills the attributes from the uri. Nothing is looked up.
 func (r *accountResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	uri := importedURI(ctx, req, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	ref, account, err := r.data.openAccount(uri)
 	if err != nil {
 		report(&resp.Diagnostics, err)

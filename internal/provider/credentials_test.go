@@ -214,3 +214,20 @@ provider "bettercompute" {
 		},
 	})
 }
+
+// A token that the cloud refuses leaves a plan unchecked, so that the plan which
+// mends it can run; the apply is refused.
+func TestRefusedTokenAtPlan(t *testing.T) {
+	w := newWorld(t)
+	with := w.pool(`flavors = { small = "cx23" }`)
+	another := strings.ReplaceAll(w.pool(), `"web"`+"\n  provider", `"other"`+"\n  provider")
+	resource.ParallelTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: w.factories(),
+		Steps: []resource.TestStep{
+			{Config: w.pool()},
+			{PreConfig: func() { w.refuse(401) }, Config: with, PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: another, PlanOnly: true, ExpectNonEmptyPlan: true},
+			{Config: with, ExpectError: regexp.MustCompile(`PROVIDER_ERROR: .*unauthorized`)},
+		},
+	})
+}

@@ -65,13 +65,16 @@ output "some" {
 
 func TestDataSourcesBadInput(t *testing.T) {
 	for name, test := range map[string]struct{ config, want string }{
-		"neither":   {`data "bettercompute_offers" "x" {}`, `INVALID_INPUT: Neither provider_account nor pool is set`},
-		"both":      {`data "bettercompute_instances" "x" {` + "\nprovider_account = \"" + accountURI + "\"\npool = \"" + poolURI + "\"\n}", `INVALID_INPUT: provider_account and pool exclude each other`},
-		"an id":     {`data "bettercompute_instances" "x" {` + "\npool = \"pool_0123\"\n}", `INVALID_INPUT: pool: This is the id of a pool, not a uri`},
-		"wrong":     {`data "bettercompute_instances" "x" {` + "\npool = \"" + accountURI + "\"\n}", `INVALID_INPUT: pool: This is the uri of an account`},
-		"too many":  {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_gpus = 65\n}", `between 0 and 64`},
-		"too large": {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_memory_gib = 16385\n}", `between 0(\.0+)? and 16384`},
-		"negative":  {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_vcpu = -1\n}", `between 0 and 1024`},
+		"neither":                  {`data "bettercompute_offers" "x" {}`, `INVALID_INPUT: Neither provider_account nor pool is set`},
+		"both":                     {`data "bettercompute_instances" "x" {` + "\nprovider_account = \"" + accountURI + "\"\npool = \"" + poolURI + "\"\n}", `INVALID_INPUT: provider_account and pool exclude each other`},
+		"an id":                    {`data "bettercompute_instances" "x" {` + "\npool = \"pool_0123\"\n}", `INVALID_INPUT: pool: This is the id of a pool, not a uri`},
+		"wrong":                    {`data "bettercompute_instances" "x" {` + "\npool = \"" + accountURI + "\"\n}", `INVALID_INPUT: pool: This is the uri of an account`},
+		"too many":                 {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_gpus = 65\n}", `INVALID_INPUT: min_gpus .*between 0 and 64`},
+		"too large":                {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_memory_gib = 16385\n}", `INVALID_INPUT: min_memory_gib .*between\s+0(\.0+)?\s+and\s+16384`},
+		"no kind":                  {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nkind = \"cow\"\n}", `INVALID_INPUT: kind .*vps`},
+		"pools of a pool":          {`data "bettercompute_instances" "x" {` + "\npool = \"" + poolURI + "\"\npools = [\"web\"]\n}", `INVALID_INPUT: pools goes with provider_account`},
+		"a pool's uri among names": {`data "bettercompute_instances" "x" {` + "\nprovider_account = \"" + accountURI + "\"\npools = [\"" + poolURI + "\"]\n}", `(?s)INVALID_INPUT: A pool name is.*names, not their uris`},
+		"negative":                 {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_vcpu = -1\n}", `INVALID_INPUT: min_vcpu .*between 0 and 1024`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -96,7 +99,7 @@ func TestInstances(t *testing.T) {
 	}
 	w.hetzner.SetName(id, "changed")
 
-	const pool, account = "data.bettercompute_instances.pool", "data.bettercompute_instances.account"
+	const pool, account, named = "data.bettercompute_instances.pool", "data.bettercompute_instances.account", "data.bettercompute_instances.named"
 	row := func(i int, name string) tfjsonpath.Path {
 		return tfjsonpath.New("instances").AtSliceIndex(i).AtMapKey(name)
 	}
@@ -109,6 +112,10 @@ data "bettercompute_instances" "pool" {
 }
 data "bettercompute_instances" "account" {
   provider_account = "` + accountURI + `"
+}
+data "bettercompute_instances" "named" {
+  provider_account = "` + accountURI + `"
+  pools            = ["web", "empty"]
 }`,
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(pool, tfjsonpath.New("instances"), knownvalue.ListSizeExact(3)),
@@ -129,6 +136,12 @@ data "bettercompute_instances" "account" {
 				statecheck.ExpectKnownValue(account, tfjsonpath.New("instances"), knownvalue.ListSizeExact(4)),
 				// The pool's name can't be told from the machine.
 				statecheck.ExpectKnownValue(account, row(0, "uri"), knownvalue.Null()),
+				// Unless it is given.
+				statecheck.ExpectKnownValue(named, tfjsonpath.New("instances"), knownvalue.ListSizeExact(4)),
+				statecheck.ExpectKnownValue(named, row(0, "uri"),
+					knownvalue.StringExact("hetzner-cloud://root/main/web/instances/web-1/"+first.ID+"?token=env://"+tokenVariable)),
+				statecheck.ExpectKnownValue(named, row(2, "uri"), knownvalue.Null()),
+				statecheck.ExpectKnownValue(named, row(3, "uri"), knownvalue.Null()),
 			},
 		}},
 	})

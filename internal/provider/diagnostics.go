@@ -35,11 +35,15 @@ func reportAt(diags *diag.Diagnostics, at backends.Path, err error) {
 	}
 }
 
-// reportWith is [report] with more for the reader after each error's own detail.
+// reportWith is [report] with more for the reader, once: after the last error's own
+// detail.
 func reportWith(diags *diag.Diagnostics, err error, more string) {
-	for _, e := range separate(err) {
+	parts := separate(err)
+	for i, e := range parts {
 		d := describe(e)
-		d.rest = append(d.rest, more)
+		if i == len(parts)-1 {
+			d.rest = append(d.rest, more)
+		}
 		add(diags, diag.NewErrorDiagnostic(d.summary(), d.detail()), d.where())
 	}
 }
@@ -51,17 +55,28 @@ func reportIssues(diags *diag.Diagnostics, issues []*backends.Error) {
 	}
 }
 
-// warn adds an error as a warning: what follows from it as the summary, then the
-// error, then more for the reader. A nil error adds nothing.
+// warn adds an error as one warning: what follows from it as the summary, then the
+// error, each of joined ones, then more for the reader. The summary begins with the
+// code of the first error that has one; what isn't an error of ours or a cloud's,
+// such as an interrupt, has none. A nil error adds nothing.
 func warn(diags *diag.Diagnostics, err error, summary, more string) {
-	for _, e := range separate(err) {
-		d := describe(e)
-		parts := append([]string{d.message}, d.rest...)
-		if more != "" {
-			parts = append(parts, more)
-		}
-		add(diags, diag.NewWarningDiagnostic(d.code+": "+summary, strings.Join(parts, "\n\n")), d.where())
+	parts := separate(err)
+	if len(parts) == 0 {
+		return
 	}
+	var paragraphs []string
+	code, at := "", path.Empty()
+	for _, e := range parts {
+		d := describe(e)
+		paragraphs = append(append(paragraphs, d.message), d.rest...)
+		if code == "" && d.coded {
+			code, at = d.code+": ", d.where()
+		}
+	}
+	if more != "" {
+		paragraphs = append(paragraphs, more)
+	}
+	add(diags, diag.NewWarningDiagnostic(code+summary, strings.Join(paragraphs, "\n\n")), at)
 }
 
 func add(diags *diag.Diagnostics, d diag.Diagnostic, at path.Path) {
@@ -95,6 +110,7 @@ func separate(err error) []error {
 // description is an error as a diagnostic shows it.
 type description struct {
 	code, message string
+	coded         bool     // the code is the error's own, not what stands in for none
 	rest          []string // what to do, and facts
 	path          backends.Path
 	harmless      bool // the text at path holds no secret
@@ -127,12 +143,10 @@ func (d description) detail() string {
 }
 
 func describe(err error) description {
-	var taken *backends.NameTaken
 	e := backends.AsError(err)
+	coded := e != nil
 	switch {
 	case e != nil:
-	case errors.As(err, &taken):
-		e = backends.Errorf(backends.Conflict, "The name %q is taken by the cloud's object %s.", taken.Machine.Name, taken.Machine.ID)
 	case errors.Is(err, context.DeadlineExceeded):
 		e = backends.Errorf(backends.ProviderError, "The operation took longer than its timeout.").
 			WithRemedy("Run again; if the cloud is that slow, raise the resource's `timeouts`.")
@@ -140,9 +154,9 @@ func describe(err error) description {
 		e = backends.Errorf(backends.ProviderError, "The operation was interrupted.").
 			WithRemedy("Run again: it goes on where it ended.")
 	default:
-		e = backends.Errorf(backends.ProviderError, "%s", err.Error())
+		e = backends.Errorf(backends.ProviderError, "%s", backends.WithoutUserinfo(err.Error()))
 	}
-	d := description{code: string(e.Code), message: e.Message, path: e.Path}
+	d := description{code: string(e.Code), message: e.Message, path: e.Path, coded: coded}
 	var uri *uriError
 	d.harmless = errors.As(err, &uri) && uri.harmless
 	if e.Remedy != "" {

@@ -58,9 +58,6 @@ func TestReport(t *testing.T) {
 		"canceled": {context.Canceled, []string{
 			"Error||PROVIDER_ERROR: The operation was interrupted.|Run again: it goes on where it ended.",
 		}},
-		"name taken": {&backends.NameTaken{Machine: backends.Machine{ID: "7", Name: "web"}}, []string{
-			`Error||CONFLICT: The name "web" is taken by the cloud's object 7.|`,
-		}},
 		"any other": {errors.New("odd"), []string{"Error||PROVIDER_ERROR: odd|"}},
 	} {
 		var diags diag.Diagnostics
@@ -75,12 +72,59 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// The contract's error of a taken name is one with a code.
+func TestReportOfATakenName(t *testing.T) {
+	var diags diag.Diagnostics
+	report(&diags, fmt.Errorf("making: %w", &backends.NameTaken{Machine: backends.Machine{ID: "7", Name: "web"}}))
+	if got := shown(diags[0]); len(diags) != 1 || !strings.HasPrefix(got, `Error||CONFLICT: The name "web" is taken`) {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestWarn(t *testing.T) {
 	var diags diag.Diagnostics
 	warn(&diags, nil, "Nothing.", "")
 	warn(&diags, backends.Errorf(backends.InvalidConfig, "No token.").WithRemedy("Export it."), "Not checked.", "More.")
 	if len(diags) != 1 || shown(diags[0]) != "Warning||INVALID_CONFIG: Not checked.|No token.\n\nExport it.\n\nMore." {
 		t.Errorf("got %v", diags)
+	}
+}
+
+// What follows from an error is said once, however many errors were joined, and a
+// code stands only before what has one.
+func TestWarnOnceAndWithItsOwnCode(t *testing.T) {
+	limited := backends.Errorf(backends.RateLimited, "Too many requests.").At("name")
+	for want, err := range map[string]error{
+		"Warning||Interrupted|The operation was interrupted.\n\nRun again: it goes on where it ended.\n\nMore.":                                         context.Canceled,
+		"Warning|name|RATE_LIMITED: Interrupted|Too many requests.\n\nThe operation was interrupted.\n\nRun again: it goes on where it ended.\n\nMore.": errors.Join(limited, context.Canceled),
+		"Warning|name|RATE_LIMITED: Interrupted|odd\n\nToo many requests.\n\nMore.":                                                                     errors.Join(errors.New("odd"), limited),
+	} {
+		var diags diag.Diagnostics
+		warn(&diags, err, "Interrupted", "More.")
+		if len(diags) != 1 || shown(diags[0]) != want {
+			t.Errorf("got %q, want %q", diags, want)
+		}
+	}
+}
+
+func TestReportWithSaysMoreOnce(t *testing.T) {
+	var diags diag.Diagnostics
+	reportWith(&diags, errors.Join(backends.Errorf(backends.RateLimited, "Too many requests."), context.Canceled), "Nothing is recorded.")
+	if len(diags) != 2 || strings.Contains(diags[0].Detail(), "recorded") || !strings.HasSuffix(diags[1].Detail(), "\n\nNothing is recorded.") {
+		t.Errorf("got %v", diags)
+	}
+	diags = nil
+	reportWith(&diags, nil, "Nothing is recorded.")
+	if len(diags) != 0 {
+		t.Errorf("got %v", diags)
+	}
+}
+
+func TestNoUserinfoOfAnErrorThatIsNotOurs(t *testing.T) {
+	var diags diag.Diagnostics
+	report(&diags, errors.New(`dial "https://user:s3cr3t@host/"`))
+	if got := shown(diags[0]); strings.Contains(got, "s3cr3t") {
+		t.Error(got)
 	}
 }
 

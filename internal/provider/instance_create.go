@@ -22,7 +22,7 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, changeTimeout, timeouts.Value.Create)
 	defer cancel()
 	plan, config, err := newRecords(req.Plan.Raw, req.Config.Raw)
-	if err != nil {
+	if err != nil || resp.Diagnostics.HasError() {
 		report(&resp.Diagnostics, err)
 		return
 	}
@@ -42,19 +42,24 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 		report(&resp.Diagnostics, err)
 		return
 	}
-	if len(issues) > 0 {
-		reportIssues(&resp.Diagnostics, issues)
+	wrong, refusals := splitIssues(issues)
+	if len(wrong) > 0 {
+		reportIssues(&resp.Diagnostics, wrong)
 		return
 	}
-	created, err := account.Create(ctx, reconcile.Wish{Pool: pool, Spec: spec, Offer: resolved.Offer})
+	wish := reconcile.Wish{Pool: pool, Spec: spec, Offer: resolved.Offer, Protect: protection(plan)}
+	for _, e := range refusals {
+		wish.Refusal = errors.Join(wish.Refusal, e)
+	}
+	created, err := account.Create(ctx, wish)
 	m := created.Machine
-	if err != nil && !created.Adopted && (m.ID == "" || backends.HasCode(err, backends.Conflict)) {
+	if err != nil && (m.ID == "" || backends.HasCode(err, backends.Conflict)) {
 		r.reportCreate(&resp.Diagnostics, err, pool, spec.Name)
 		return
 	}
 
 	plan.setText("region", firstOf(m.Region, spec.Region))
-	plan.setText("claim", m.Marks.Claim)
+	plan.setText("claim", spec.Marks.Claim)
 	instanceObserved(plan, m)
 	instanceNames(plan, pool, spec.Name, m.ID)
 	plan.setNull("price_per_hour")
@@ -65,11 +70,13 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 	}
 	resp.State.Raw = plan.raw()
 	setIdentity(ctx, resp.Identity, plan.text("uri"), &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m, accept(m)))...)
 	switch {
 	case err == nil:
 	case created.Adopted:
 		warn(&resp.Diagnostics, err, "Taken over, but not all went well", "The machine was taken over and is recorded as it was seen; the next apply goes on.")
+	case created.AsWanted:
+		warn(&resp.Diagnostics, err, "The machine is as wanted, but could not be marked complete", "It is recorded; the next apply marks it.")
 	case reconcile.Interrupted(err):
 		warn(&resp.Diagnostics, err, "Creation was interrupted", "The machine exists and is recorded; the next apply finishes it in place.")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -83,13 +90,42 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 
 // reportCreate reports a creation that left nothing to record.
 func (r *instanceResource) reportCreate(diags *diag.Diagnostics, err error, pool reference.Reference, name string) {
-	var exists *reconcile.ExistsError
+	exists, _ := errors.AsType[*reconcile.ExistsError](err)
+	taken, _ := errors.AsType[*backends.NameTaken](err)
 	switch {
-	case errors.As(err, &exists):
-		reportWith(diags, err, conflictHelp(pool.InstanceRef(name, exists.Machine.ID).String()))
+	case taken != nil && !taken.Machine.Marks.Managed:
+		reportWith(diags, err, importHelp(pool.InstanceRef(name, taken.Machine.ID).String()))
+	case exists != nil:
+		reportWith(diags, err, conflictHelp(pool.InstanceRef(name, exists.Machine.ID).String(), exists.Adopt, exists.Differs))
 	case reconcile.Interrupted(err):
 		reportWith(diags, err, "Nothing is recorded. If the cloud made the machine after all, the next apply finds it by its key and finishes it.")
+	case errors.Is(err, context.DeadlineExceeded):
+		reportWith(diags, err, "Nothing is recorded. If the cloud made the machine after all, the next apply finds it by its key and finishes it. "+
+			"To give creation more time, set timeouts = { create = \"40m\" }.")
 	default:
 		report(diags, err)
 	}
+}
+
+// splitIssues parts what is wrong with a wish from what only keeps a new machine
+// from being made: the catalog changes, and an offer that is sold out by now says
+// nothing about a machine that exists and is to be finished or taken over.
+func splitIssues(issues []*backends.Error) (wrong, refusals []*backends.Error) {
+	for _, e := range issues {
+		if len(e.Path) == 1 && (e.Path[0] == "offer" || e.Path[0] == "image" || e.Path[0] == "region") {
+			refusals = append(refusals, e)
+		} else {
+			wrong = append(wrong, e)
+		}
+	}
+	return wrong, refusals
+}
+
+// protection is the wish for deletion protection; nil leaves it alone.
+func protection(plan record) *bool {
+	if !plan.has("deletion_protection") {
+		return nil
+	}
+	on := plan.truth("deletion_protection")
+	return &on
 }

@@ -19,7 +19,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 	ctx, cancel := within(ctx, req.State, &resp.Diagnostics, changeTimeout, timeouts.Value.Delete)
 	defer cancel()
 	state, err := newRecord(req.State.Raw)
-	if err != nil {
+	if err != nil || resp.Diagnostics.HasError() {
 		report(&resp.Diagnostics, err)
 		return
 	}

@@ -14,8 +14,7 @@ import (
 // as it is.
 type instanceDifference struct {
 	plan, state, config record
-	marks               backends.Marks // as last seen
-	network             string         // as last seen
+	seen                privateObserved
 	key                 string
 }
 
@@ -24,17 +23,24 @@ func (d instanceDifference) imported() bool { return d.state.isNull("claim") }
 
 // made tells whether the machine was made with a value, as far as can be known.
 func (d instanceDifference) made(f backends.DigestField, value string) bool {
-	if d.marks.Digest == "" {
+	if d.seen.Digest == "" {
 		return d.imported()
 	}
-	return backends.DigestMatches(d.marks.Digest, d.key, f, value)
+	return backends.DigestMatches(d.seen.Digest, d.key, f, value)
 }
 
 func (d instanceDifference) differs(name string) bool { return !d.plan.equal(name, d.state) }
 
+// changes tells whether a value is known to become another one. What isn't known
+// yet is no change: it must not destroy what runs. Should it turn out to be another
+// value, the apply is refused, and the next plan shows what it does.
+func (d instanceDifference) changes(name string) bool {
+	return d.plan.isKnown(name) && d.differs(name)
+}
+
 func (d instanceDifference) image() bool {
 	switch {
-	case !d.differs("image"):
+	case !d.changes("image"), d.plan.text("image") == d.state.text("image_id"):
 		return false
 	case d.state.isNull("image") && d.plan.has("image"):
 		return !d.made(backends.DigestImage, d.plan.text("image"))
@@ -44,10 +50,21 @@ func (d instanceDifference) image() bool {
 }
 
 func (d instanceDifference) sshKeys() bool {
-	if !d.differs("ssh_keys") {
-		return false
-	}
-	return !d.plan.isKnown("ssh_keys") || !d.made(backends.DigestSSHKeys, digestKeys(d.plan.texts("ssh_keys")))
+	return d.changes("ssh_keys") && !d.made(backends.DigestSSHKeys, digestKeys(d.plan.texts("ssh_keys")))
+}
+
+// offer tells whether another offer is asked for than the machine has: one that was
+// resized in the cloud's console is recorded as what it is.
+func (d instanceDifference) offer() bool {
+	return d.changes("offer") && d.plan.text("offer") != d.seen.Offer
+}
+
+// mayReinstall tells whether what isn't known yet may turn out to reinstall the
+// machine.
+func (d instanceDifference) mayReinstall() bool {
+	_, userDataKnown := userDataOf(d.config)
+	return !d.plan.isKnown("image") && d.plan.text("on_image_change") == onChangeReinstall ||
+		!userDataKnown && d.plan.text("on_user_data_change") == onChangeReinstall
 }
 
 func (d instanceDifference) userData() bool {
@@ -55,7 +72,7 @@ func (d instanceDifference) userData() bool {
 		return false
 	}
 	userData, known := userDataOf(d.config)
-	return !known || !d.made(backends.DigestUserData, userData)
+	return known && !d.made(backends.DigestUserData, userData)
 }
 
 func userDataChanged(plan, state record) bool {
@@ -63,12 +80,13 @@ func userDataChanged(plan, state record) bool {
 }
 
 func (d instanceDifference) networkID() bool {
-	if !d.differs("network_id") {
+	// Unset is hands off: it takes the machine out of no network.
+	if !d.changes("network_id") || d.plan.isNull("network_id") {
 		return false
 	}
 	want := d.plan.text("network_id")
-	if d.imported() && d.state.isNull("network_id") && d.plan.has("network_id") {
-		return want != d.network && !d.made(backends.DigestNetwork, want)
+	if d.imported() && d.state.isNull("network_id") {
+		return want != d.seen.Network && !d.made(backends.DigestNetwork, want)
 	}
 	return true
 }

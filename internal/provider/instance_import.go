@@ -5,7 +5,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -19,6 +18,8 @@ import (
 // the next plan shows the machine being taken over, and until that is applied
 // nothing here may change or delete it.
 func (r *instanceResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
 	uri := importedURI(ctx, req, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
@@ -71,13 +72,15 @@ func importedMachine(ctx context.Context, account *reconcile.Account, ref refere
 	switch {
 	case err != nil:
 		return m, err
-	case m.Name != ref.Instance:
+	case m.Marks.Managed && m.Marks.Pool != ref.PoolID():
+		return m, backends.Errorf(backends.Conflict, "The machine %q (%s) belongs to another pool (%s).", m.Name, m.ID, m.Marks.Pool).
+			WithRemedy("Import it with that pool's uri; this uri's pool is %s.", ref.PoolID())
+	case m.Marks.Managed && m.Marks.Key != ref.ID():
+		return m, backends.Errorf(backends.Conflict, "The machine %q (%s) is this pool's instance of another name.", m.Name, m.ID).
+			WithRemedy("Import it under the name that it was made with.")
+	case !m.Marks.Managed && m.Name != ref.Instance:
 		return m, backends.Errorf(backends.InvalidInput, "The machine %s is called %q, not %q.", m.ID, m.Name, ref.Instance).
 			WithRemedy("Import it as %s, and give the resource that name.", ref.InstanceRef(m.Name, m.ID).String())
-	}
-	if own := reconcile.Own(m.Marks, ref.ID(), ""); own == reconcile.Foreign {
-		return m, backends.Errorf(backends.Conflict, "The machine %q (%s) belongs to another pool (%s).", m.Name, m.ID, m.Marks.Pool).
-			WithRemedy("%s", fmt.Sprintf("Import it with that pool's uri; this uri's pool is %s.", ref.PoolRef().ID()))
 	}
 	return m, nil
 }

@@ -19,12 +19,31 @@ const observedKey = "observed"
 type privateObserved struct {
 	Digest  string `json:"digest,omitempty"`
 	Network string `json:"network,omitempty"`
+	Offer   string `json:"offer,omitempty"`
+	// Accepted is what an apply last found and left as it is. A refresh warns of what
+	// has changed since then, not of what was recorded only.
+	Accepted accepted `json:"accepted"`
+	// HalfMade: the completion mark is missing, so the next update finishes it.
+	HalfMade bool `json:"half_made,omitempty"`
 }
 
-func observedMarks(m backends.Machine) []byte {
-	out, err := json.Marshal(privateObserved{Digest: m.Marks.Digest, Network: m.Network})
+type accepted struct {
+	Name    string            `json:"name,omitempty"`
+	Offer   string            `json:"offer,omitempty"`
+	ImageID string            `json:"image_id,omitempty"`
+	Labels  map[string]string `json:"labels,omitempty"`
+}
+
+func accept(m backends.Machine) accepted {
+	return accepted{Name: m.Name, Offer: m.Offer, ImageID: m.ImageID, Labels: m.Labels}
+}
+
+func observedMarks(m backends.Machine, a accepted) []byte {
+	out, err := json.Marshal(privateObserved{
+		Digest: m.Marks.Digest, Network: m.Network, Offer: m.Offer, HalfMade: halfMade(m), Accepted: a,
+	})
 	if err != nil {
-		return []byte(`{}`) // two strings always encode
+		return []byte(`{}`) // these fields always encode
 	}
 	return out
 }
@@ -33,15 +52,19 @@ type privateGetter interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 }
 
+// halfMade tells whether the making of a machine of ours didn't come to its end.
+func halfMade(m backends.Machine) bool { return m.Marks.Managed && !m.Marks.Complete }
+
 // differenceOf compares a plan with a state and what was seen of the machine.
 func differenceOf(ctx context.Context, plan, state, config record, private privateGetter) instanceDifference {
+	return instanceDifference{plan: plan, state: state, config: config, key: state.text("id"), seen: observed(ctx, private)}
+}
+
+func observed(ctx context.Context, private privateGetter) privateObserved {
 	raw, _ := private.GetKey(ctx, observedKey)
-	var o privateObserved
+	var seen privateObserved
 	if len(raw) > 0 {
-		_ = json.Unmarshal(raw, &o) // what another version left is as none
+		_ = json.Unmarshal(raw, &seen) // what another version left is as none
 	}
-	return instanceDifference{
-		plan: plan, state: state, config: config, key: state.text("id"),
-		marks: backends.Marks{Digest: o.Digest}, network: o.Network,
-	}
+	return seen
 }

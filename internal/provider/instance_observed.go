@@ -15,7 +15,7 @@ func instanceObserved(r record, m backends.Machine) {
 	r.setText("urn", m.URN)
 	r.setText("image_id", m.ImageID)
 	state, message := m.State, m.Message
-	if m.Marks.Managed && !m.Marks.Complete {
+	if halfMade(m) {
 		state = backends.StatePending
 		message = "Creation was not completed; the next apply finishes it."
 	}
@@ -38,7 +38,7 @@ func instanceObserved(r record, m backends.Machine) {
 // instanceObservedWishes refreshes those wishes whose drift is mended. A machine
 // between two power states, or half made, drifts nowhere.
 func instanceObservedWishes(r record, m backends.Machine) {
-	if m.Marks.Complete || !m.Marks.Managed {
+	if !halfMade(m) {
 		switch m.State {
 		case backends.StateRunning:
 			r.setText("power", powerOn)

@@ -192,10 +192,15 @@ func TestImportThatWasNeverAppliedDeletesNothing(t *testing.T) {
 func TestImportMistakes(t *testing.T) {
 	w := newWorld(t)
 	id := w.makeMachine(poolURI, "web-0").ID
+	legacy := w.makeMachine(poolURI, "legacy").ID
+	w.hetzner.SetLabels(w.hetzner.Servers()[1].ID, nil)
 	for name, test := range map[string]struct{ id, want string }{
-		"an id":            {"inst_0123456789abcdefghjkmnpqrs", `INVALID_INPUT: .*id`},
-		"a pool":           {poolURI, `INVALID_INPUT: `},
-		"another name":     {"hetzner-cloud://root/main/web/instances/web-1/" + id + "?token=env://" + tokenVariable, `INVALID_INPUT: .*called\s+"web-0"`},
+		"an id":        {"inst_0123456789abcdefghjkmnpqrs", `INVALID_INPUT: .*id`},
+		"a pool":       {poolURI, `INVALID_INPUT: `},
+		"another name": {"hetzner-cloud://root/main/web/instances/web-1/" + id + "?token=env://" + tokenVariable, `CONFLICT: .*another\s+name`},
+		"an unmarked machine's name": {
+			"hetzner-cloud://root/main/web/instances/web-1/" + legacy + "?token=env://" + tokenVariable, `INVALID_INPUT: .*called\s+"legacy"`,
+		},
 		"no such name":     {"hetzner-cloud://root/main/web/instances/web-1?token=env://" + tokenVariable, `NOT_FOUND: `},
 		"no such machine":  {"hetzner-cloud://root/main/web/instances/web-1/999?token=env://" + tokenVariable, `NOT_FOUND: `},
 		"another pool's":   {"hetzner-cloud://root/main/db/instances/web-0/" + id + "?token=env://" + tokenVariable, `CONFLICT: .*another\s+pool`},

@@ -6,6 +6,9 @@ package provider
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -21,7 +24,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	ctx, cancel := within(ctx, req.State, &resp.Diagnostics, readTimeout, timeouts.Value.Read)
 	defer cancel()
 	state, err := newRecord(req.State.Raw)
-	if err != nil {
+	if err != nil || resp.Diagnostics.HasError() {
 		report(&resp.Diagnostics, err)
 		return
 	}
@@ -34,6 +37,9 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	m, err := account.Read(ctx, ref.PoolRef().ID(), state.text("machine_id"))
 	switch {
 	case backends.HasCode(err, backends.NotFound):
+		resp.Diagnostics.AddWarning("NOT_FOUND: the machine is gone", fmt.Sprintf("The machine %q (%s) isn't in the cloud any more, so a new one is planned. "+
+			"If all machines of the account are missing, its credentials may be those of another project: then don't apply.",
+			state.text("name"), state.text("machine_id")))
 		resp.State.RemoveResource(ctx)
 		return
 	case unreadable(err):
@@ -60,32 +66,38 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		}
 	case reconcile.Ours, reconcile.Unclaimed:
 	}
+	was := observed(ctx, req.Private).Accepted
 	if state.isNull("offer") {
 		instanceImported(state, m)
+		was = accept(m)
 	} else {
-		warnRecorded(&resp.Diagnostics, state, m)
+		warnRecorded(&resp.Diagnostics, state, m, was)
 	}
 	instanceObserved(state, m)
 	instanceObservedWishes(state, m)
 	resp.State.Raw = state.raw()
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m, was))...)
 }
 
-// warnRecorded tells of differences between the cloud and what is recorded and not
-// refreshed.
-func warnRecorded(diags *diag.Diagnostics, state record, m backends.Machine) {
+// warnRecorded tells of what changed in the cloud since the last apply and isn't
+// refreshed, in one warning per machine.
+func warnRecorded(diags *diag.Diagnostics, state record, m backends.Machine, was accepted) {
 	var differ []string
-	for _, d := range []struct{ name, seen string }{{"name", m.Name}, {"offer", m.Offer}} {
-		if recorded := state.text(d.name); d.seen != "" && recorded != d.seen {
-			differ = append(differ, fmt.Sprintf("%s is %q, recorded is %q", d.name, d.seen, recorded))
+	compare := func(name, seen, before string) {
+		if seen != before && before != "" {
+			differ = append(differ, fmt.Sprintf("%s was %q and is %q", name, before, seen))
 		}
 	}
-	for k, v := range state.textMap("labels") {
-		if seen, ok := m.Labels[k]; m.Labels != nil && (!ok || seen != v) {
-			differ = append(differ, fmt.Sprintf("the label %q is %q, recorded is %q", k, seen, v))
-		}
+	compare("name", m.Name, was.Name)
+	compare("offer", m.Offer, was.Offer)
+	if m.ImageID != "" { // an image that was deleted is no change of the machine
+		compare("image_id", m.ImageID, was.ImageID)
 	}
-	for _, d := range differ {
-		diags.AddWarning("Changed outside", fmt.Sprintf("At the machine %s: %s. It is left as it is.", m.ID, d))
+	for _, k := range slices.Sorted(maps.Keys(state.textMap("labels"))) {
+		compare("the label "+k, m.Labels[k], was.Labels[k])
+	}
+	if len(differ) > 0 && !halfMade(m) {
+		diags.AddWarning("Changed outside", fmt.Sprintf("At the machine %q (%s): %s. It is left as it is; write what it is into the configuration to accept it.",
+			m.Name, m.ID, strings.Join(differ, "; ")))
 	}
 }

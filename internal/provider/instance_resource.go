@@ -57,12 +57,18 @@ type attributeGetter interface {
 }
 
 // within bounds an operation by its timeout; pick is a method such as
-// timeouts.Value.Create.
+// timeouts.Value.Create. A timeout that is known at apply only may be wrong: then an
+// error is added and the context has ended already, so that nothing is made.
 func within(ctx context.Context, from attributeGetter, diags *diag.Diagnostics, limit time.Duration,
 	pick func(timeouts.Value, context.Context, time.Duration) (time.Duration, diag.Diagnostics)) (context.Context, context.CancelFunc) {
 	var t timeouts.Value
-	diags.Append(from.GetAttribute(ctx, path.Root("timeouts"), &t)...)
-	limit, problems := pick(t, ctx, limit)
-	diags.Append(problems...)
+	problems := from.GetAttribute(ctx, path.Root("timeouts"), &t)
+	limit, wrong := pick(t, ctx, limit)
+	if problems.Append(wrong...); problems.HasError() || limit <= 0 {
+		report(diags, backends.Errorf(backends.InvalidInput, notATimeout).At("timeouts").WithRemedy(timeoutRemedy))
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		return ctx, cancel
+	}
 	return context.WithTimeout(ctx, limit)
 }

@@ -6,7 +6,6 @@ package provider
 import (
 	"context"
 	"maps"
-	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
@@ -16,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
 
 // The words of on_image_change and on_user_data_change, and of power.
@@ -27,10 +28,6 @@ const (
 	powerOn  = "on"
 	powerOff = "off"
 )
-
-// hostname is RFC 1123 in lower case: labels of letters, digits and hyphens,
-// joined by dots. Nothing is mangled to fit: the name in the cloud is the name.
-var hostname = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // Schema declares bettercompute_instance.
 func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -47,13 +44,7 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 			Attributes: resourceAttributes(d.Manifest.Machine),
 		}
 	}
-	attributes["timeouts"] = timeouts.Attributes(ctx, timeouts.Opts{
-		Create: true, Read: true, Update: true, Delete: true,
-		CreateDescription: "How long creation may take, waiting for rate limits and for the machine to run included, such as `30m`. Default `20m`.",
-		ReadDescription:   "How long a refresh may take. Default `5m`.",
-		UpdateDescription: "How long an update may take. Default `20m`.",
-		DeleteDescription: "How long deletion may take, until the machine is gone. Default `20m`.",
-	})
+	attributes["timeouts"] = timeoutsAttribute(ctx)
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "A virtual machine in a pool. The machine in the cloud is called `name`; who made it and from what is in its labels or tags. " +
 			"Other resources refer to it by `uri`; resources of the vendors' own providers take `machine_id`.",
@@ -61,9 +52,37 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 	}
 }
 
+// timeoutsAttribute is the library's, with our words and rules.
+func timeoutsAttribute(ctx context.Context) schema.Attribute {
+	attribute := timeouts.Attributes(ctx, timeouts.Opts{
+		Create: true, Read: true, Update: true, Delete: true,
+		CreateDescription: "How long creation may take, waiting for rate limits and for the machine to run included, such as `30m`. Default `20m`.",
+		ReadDescription:   "How long a refresh may take. Default `5m`.",
+		UpdateDescription: "How long an update may take. Default `20m`.",
+		DeleteDescription: "How long deletion may take, until the machine is gone. Default `20m`.",
+	})
+	nested, ok := attribute.(schema.SingleNestedAttribute)
+	if !ok {
+		return attribute // another version of the library, which the schemas' test would report
+	}
+	nested.MarkdownDescription = "How long operations may take: numbers with a unit, such as `90s`, `30m` or `1h30m`."
+	for name, a := range nested.Attributes {
+		if text, ok := a.(schema.StringAttribute); ok {
+			text.MarkdownDescription = text.Description
+			text.Validators = []validator.String{problemRule{timeoutRemedy, "a length of time", timeoutProblem}}
+			nested.Attributes[name] = text
+		}
+	}
+	return nested
+}
+
 // IdentitySchema declares what names an instance for import blocks: its uri.
 func (r *instanceResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	resp.IdentitySchema = uriIdentity("The instance's uri; the machine id at its end may be left out.")
+}
+
+func onChangeRule() validator.String {
+	return textRule(stringvalidator.OneOf(onChangeReplace, onChangeReinstall, onChangeIgnore), "Write replace, reinstall or ignore.")
 }
 
 func instanceInputs() map[string]schema.Attribute {
@@ -72,11 +91,8 @@ func instanceInputs() map[string]schema.Attribute {
 			Required: true,
 			MarkdownDescription: "The machine's name in the cloud and the guest's hostname: lower-case letters, digits, hyphens and dots (RFC 1123), " +
 				"1 to 63 characters. A change replaces the machine.",
-			Validators: []validator.String{
-				stringvalidator.LengthBetween(1, 63),
-				stringvalidator.RegexMatches(hostname, "INVALID_INPUT: use lower-case letters, digits and hyphens, with a letter or digit at both ends; "+
-					"dots may join such parts"),
-			},
+			// Nothing is mangled to fit: the name in the cloud is the name.
+			Validators: []validator.String{problemRule{"Choose a name such as web-0.", "a hostname in lower case", reference.InstanceNameProblem}},
 		},
 		"pool": schema.StringAttribute{
 			Required:            true,
@@ -86,24 +102,24 @@ func instanceInputs() map[string]schema.Attribute {
 			Required: true,
 			MarkdownDescription: "The size: an offer id of the cloud's catalog, or a flavor of the pool such as `bettercompute_pool.web.flavors.small`. " +
 				"Checked against the catalog at plan time. A change replaces the machine.",
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Name an offer of the cloud's catalog, such as one of the data source bettercompute_offers.")},
 		},
 		"image": schema.StringAttribute{
 			Required: true,
 			MarkdownDescription: "The image's name or id in the cloud. A name is looked up for the offer's architecture. " +
 				"What a change does is said by `on_image_change`. The same name pointing to a newer image is no change.",
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Name an image of the cloud.")},
 		},
 		"region": schema.StringAttribute{
 			Optional: true, Computed: true,
 			MarkdownDescription: "The cloud's region or location. Unset: the account's at creation; the recorded value then stays. A change replaces the machine.",
-			Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators:          []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Leave it out for the account's region.")},
 		},
 		"ssh_keys": schema.ListAttribute{
 			ElementType: types.StringType, Optional: true,
 			MarkdownDescription: "Public keys that may log in, as OpenSSH `authorized_keys` lines. They reach the guest through cloud-init at creation; " +
 				"a later change never touches the machine and is recorded with a warning.",
-			Validators: []validator.List{listvalidator.ValueStringsAre(sshKeyLine{})},
+			Validators: []validator.List{listRule(listvalidator.ValueStringsAre(sshKeyLine{}), "Give public keys, one line each.")},
 		},
 		"user_data": schema.StringAttribute{
 			Optional: true, Sensitive: true,
@@ -123,7 +139,7 @@ func instanceInputs() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "The cloud's own id of a private network to join (a Hetzner network, a DigitalOcean VPC). Unset: hands off. " +
 				"A change replaces the machine.",
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Leave it out for no private network.")},
 		},
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
@@ -138,19 +154,19 @@ func instanceInputs() map[string]schema.Attribute {
 			Optional: true, Computed: true, Default: stringdefault.StaticString(powerOn),
 			MarkdownDescription: "`on` (default) or `off`. A machine found in the other state shows in the plan and is switched. Switching off asks the guest first " +
 				"and pulls the plug after 60 seconds.",
-			Validators: []validator.String{stringvalidator.OneOf(powerOn, powerOff)},
+			Validators: []validator.String{textRule(stringvalidator.OneOf(powerOn, powerOff), "Write on or off.")},
 		},
 		"on_image_change": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(onChangeReplace),
 			MarkdownDescription: "What another `image` does: `replace` (default) the machine, `reinstall` it in place (same id and addresses, the disk is wiped), " +
 				"or `ignore`: recorded, with a warning that it takes effect at the next creation.",
-			Validators: []validator.String{stringvalidator.OneOf(onChangeReplace, onChangeReinstall, onChangeIgnore)},
+			Validators: []validator.String{onChangeRule()},
 		},
 		"on_user_data_change": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(onChangeIgnore),
 			MarkdownDescription: "What other user data does: `ignore` (default): recorded, with a warning that it takes effect at the next creation; `replace` the machine; " +
 				"or `reinstall` it in place (the disk is wiped), where the cloud can hand a reinstalled machine new user data.",
-			Validators: []validator.String{stringvalidator.OneOf(onChangeReplace, onChangeReinstall, onChangeIgnore)},
+			Validators: []validator.String{onChangeRule()},
 		},
 	}
 }

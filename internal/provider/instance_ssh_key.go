@@ -18,6 +18,11 @@ import (
 // lines that an error points at.
 type sshKeyLine struct{}
 
+func (sshKeyLine) remedyOf() string { return sshKeyRemedy }
+
+const sshKeyRemedy = "Use one line of the form ssh-ed25519 AAAA… comment, such as the content of ~/.ssh/id_ed25519.pub. " +
+	"Ids and names of keys kept in the cloud go into the cloud's own options, such as hetzner_cloud = { ssh_key_ids = [...] }."
+
 // Description says what is accepted.
 func (sshKeyLine) Description(context.Context) string {
 	return "an OpenSSH public key line, such as ssh-ed25519 AAAA… name"
@@ -41,6 +46,5 @@ func (sshKeyLine) ValidateString(_ context.Context, req validator.StringRequest,
 	if err == nil && len(rest) == 0 && !strings.ContainsAny(line, "\r\n") {
 		return
 	}
-	resp.Diagnostics.AddAttributeError(req.Path, "INVALID_INPUT: Not an OpenSSH public key line.",
-		"Use one line of the form ssh-ed25519 AAAA… comment, such as the content of ~/.ssh/id_ed25519.pub. Ids and names of keys kept in the cloud go into the cloud's own options, such as hetzner_cloud = { ssh_key_ids = [...] }.")
+	remedy(sshKeyRemedy).reject(&resp.Diagnostics, req.Path, "Not an OpenSSH public key line.")
 }

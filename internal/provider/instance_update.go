@@ -20,7 +20,7 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, changeTimeout, timeouts.Value.Update)
 	defer cancel()
 	plan, config, err := newRecords(req.Plan.Raw, req.Config.Raw)
-	if err != nil {
+	if err != nil || resp.Diagnostics.HasError() {
 		report(&resp.Diagnostics, err)
 		return
 	}
@@ -40,46 +40,61 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 			WithRemedy("Plan and apply again: with the pool known, the plan shows the replacement."))
 		return
 	}
-	m, err := account.Update(ctx, change)
+	updated, err := account.Update(ctx, change)
+	m := updated.Machine
 	if m.ID == "" {
-		r.reportUpdate(&resp.Diagnostics, err)
+		r.reportUpdate(&resp.Diagnostics, err, plan, state)
 		return
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m))...)
-	if err != nil {
-		// What did happen is recorded, so that nothing is done twice; the rest stays as
-		// it was and shows in the next plan.
-		if m.Marks.Claim != "" && !backends.HasCode(err, backends.Conflict) {
-			state.setText("claim", m.Marks.Claim)
-			instanceObserved(state, m)
-			instanceObservedWishes(state, m)
-			resp.State.Raw = state.raw()
-		}
-		r.reportUpdate(&resp.Diagnostics, err)
-		return
-	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m, accept(m)))...)
 	out := plan.clone()
-	out.setText("claim", m.Marks.Claim)
-	instanceObserved(out, m)
-	instanceNames(out, pool, plan.text("name"), m.ID)
-	out.setText("region", m.Region)
-	// What the plan promised stays as promised; the next refresh shows the rest.
-	for name, v := range plan.values {
-		if v.IsFullyKnown() {
-			out.values[name] = v
+	if err != nil {
+		out = partlyUpdated(plan, state, updated)
+	} else {
+		out.setText("claim", updated.Claim)
+		instanceObserved(out, m)
+		instanceNames(out, pool, plan.text("name"), m.ID)
+		out.setText("region", m.Region)
+		// What the plan promised stays as promised; the next refresh shows the rest.
+		for name, v := range plan.values {
+			if v.IsFullyKnown() {
+				out.values[name] = v
+			}
 		}
-	}
-	for _, name := range []string{"price_per_hour", "currency"} {
-		if !out.isKnown(name) {
-			out.setNull(name)
+		for _, name := range []string{"price_per_hour", "currency"} {
+			if !out.isKnown(name) {
+				out.setNull(name)
+			}
 		}
 	}
 	resp.State.Raw = out.raw()
 	setIdentity(ctx, resp.Identity, out.text("uri"), &resp.Diagnostics)
+	r.reportUpdate(&resp.Diagnostics, err, plan, state)
 }
 
-func (r *instanceResource) reportUpdate(diags *diag.Diagnostics, err error) {
+// partlyUpdated is the state after an update that failed: what did happen is
+// recorded, so that nothing is done twice and no claim is lost; the rest stays as
+// it was and shows in the next plan.
+func partlyUpdated(plan, state record, updated reconcile.Updated) record {
+	out := state.clone()
+	out.setText("claim", updated.Claim)
+	if updated.Claim != "" && updated.Machine.Marks.Claim == updated.Claim {
+		instanceObserved(out, updated.Machine)
+		instanceObservedWishes(out, updated.Machine)
+	}
+	if updated.Reinstalled {
+		for _, name := range []string{"image", "user_data", "user_data_wo_version"} {
+			out.values[name] = plan.values[name]
+		}
+	}
+	return out
+}
+
+func (r *instanceResource) reportUpdate(diags *diag.Diagnostics, err error, plan, state record) {
 	switch {
+	case backends.HasCode(err, backends.NotFound) && !plan.equal("uri", state):
+		reportWith(diags, err, "The machine isn't visible with the account's new configuration. If its credentials are those of another project, "+
+			"take them back: an account's machines stay where they were made.")
 	case backends.HasCode(err, backends.NotFound):
 		reportWith(diags, err, "Plan again: a machine that is gone is planned anew.")
 	case reconcile.Interrupted(err):
@@ -94,9 +109,9 @@ func instanceChange(is instanceDifference, pool reference.Reference, account *re
 	plan, state, config := is.plan, is.state, is.config
 	userData, _ := userDataOf(config)
 	spec := instanceSpec(plan, pool, account.Definition, userData)
-	if is.marks.Digest != "" && !userDataChanged(plan, state) {
+	if is.seen.Digest != "" && !userDataChanged(plan, state) {
 		// A write-only value is what its version says, whatever it reads now.
-		spec.Marks.Digest = backends.DigestKeep(spec.Marks.Digest, is.marks.Digest, backends.DigestUserData)
+		spec.Marks.Digest = backends.DigestKeep(spec.Marks.Digest, is.seen.Digest, backends.DigestUserData)
 	}
 	c := reconcile.Change{
 		Owned: reconcile.Owned{
@@ -106,10 +121,7 @@ func instanceChange(is instanceDifference, pool reference.Reference, account *re
 		Spec:  spec,
 		Power: !plan.equal("power", state) || !plan.isKnown("state"),
 	}
-	if plan.has("deletion_protection") {
-		on := plan.truth("deletion_protection")
-		c.Protect = &on
-	}
+	c.Protect = protection(plan)
 	if is.image() && plan.text("on_image_change") == onChangeReinstall {
 		c.Reinstall = true
 	}

@@ -49,12 +49,16 @@ func (s *instancesDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 	}
 	attributes := targetAttributes()
 	maps.Copy(attributes, map[string]schema.Attribute{
+		"pools": schema.SetAttribute{
+			Optional: true, ElementType: types.StringType,
+			MarkdownDescription: "With `provider_account`: names of its pools, whose machines then have a `uri`. It selects nothing: all machines of the account are listed.",
+		},
 		"instances": schema.ListNestedAttribute{
 			Computed: true, MarkdownDescription: "The machines that carry the account's or pool's id, the oldest first, whichever state they are in.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"id": computed("The Better Compute id that the machine carries."),
 				"uri": computed("The instance's uri, to import it. Null where it can't be told: a uri holds the pool's name, of which a machine carries " +
-					"only the hash, so read the `pool`; and a machine that was renamed in the cloud has lost its own."),
+					"only the hash, so read the `pool`, or name it in `pools`; and a machine that was renamed in the cloud has lost its own."),
 				"name":         computed("The name in the cloud."),
 				"machine_id":   computed("The cloud's id."),
 				"state":        computed("`pending`, `running`, `stopped`, `rescue`, `error` or `unknown`."),
@@ -85,9 +89,28 @@ func (s *instancesDataSource) Schema(_ context.Context, _ datasource.SchemaReque
 // ValidateConfig reports what is wrong with what is known.
 func (s *instancesDataSource) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest,
 	resp *datasource.ValidateConfigResponse) {
-	for _, err := range checkTarget(s.clouds, valuesOf(req.Config.Raw)) {
+	config := valuesOf(req.Config.Raw)
+	for _, err := range checkTarget(s.clouds, config) {
 		report(&resp.Diagnostics, err)
 	}
+	reportIssues(&resp.Diagnostics, checkPools(config))
+}
+
+// checkPools returns what is wrong with the names of pools.
+func checkPools(config backends.Values) []*backends.Error {
+	var issues []*backends.Error
+	if config.Has("pools") && config.Has("pool") {
+		issues = append(issues, backends.Errorf(backends.InvalidInput, "pools goes with provider_account, not with pool.").At("pools").
+			WithRemedy("Remove pools: one pool's machines all have a uri."))
+	}
+	for i, name := range config.List("pools") {
+		text, ok := name.(string)
+		if problem := reference.PoolNameProblem(text); !backends.IsUnknown(name) && (!ok || problem != "") {
+			issues = append(issues, backends.Errorf(backends.InvalidInput, "%s", problem).At("pools", i).
+				WithRemedy("Give the pools' names, not their uris: [bettercompute_pool.web.name]."))
+		}
+	}
+	return issues
 }
 
 // Read lists the machines.
@@ -109,9 +132,14 @@ func (s *instancesDataSource) Read(ctx context.Context, req datasource.ReadReque
 		report(&resp.Diagnostics, err)
 		return
 	}
+	if issues := checkPools(config); len(issues) > 0 { // names that were known too late to be validated
+		reportIssues(&resp.Diagnostics, issues)
+		return
+	}
+	pools := poolsOf(ref, config.Strings("pools"))
 	rows := make([]any, len(machines))
 	for i, m := range machines {
-		rows[i] = machineRow(ref, m)
+		rows[i] = machineRow(pools, m)
 	}
 	config["instances"] = rows
 	state, err := protocolValue(resp.State.Raw.Type(), config)
@@ -122,7 +150,7 @@ func (s *instancesDataSource) Read(ctx context.Context, req datasource.ReadReque
 }
 
 // machineRow is a machine as the data source shows it; an empty text is null.
-func machineRow(ref reference.Reference, m backends.Machine) backends.Values {
+func machineRow(pools map[string]reference.Reference, m backends.Machine) backends.Values {
 	v4, v6 := m.First(backends.IPv4, backends.Public), m.First(backends.IPv6, backends.Public)
 	private := m.First(backends.IPv4, backends.Private)
 	labels := backends.Values{}
@@ -131,7 +159,7 @@ func machineRow(ref reference.Reference, m backends.Machine) backends.Values {
 	}
 	row := backends.Values{"complete": m.Marks.Complete, "labels": labels}
 	for name, text := range map[string]string{
-		"id": m.Marks.Key, "uri": machineURI(ref, m), "name": m.Name, "machine_id": m.ID, "state": string(m.State), "offer": m.Offer,
+		"id": m.Marks.Key, "uri": machineURI(pools, m), "name": m.Name, "machine_id": m.ID, "state": string(m.State), "offer": m.Offer,
 		"region": m.Region, "account_id": m.Marks.Account, "pool_id": m.Marks.Pool, "ipv4": v4, "ipv6": v6, "private_ipv4": private,
 		"address": firstOf(v4, v6, private, m.First(backends.IPv6, backends.Private)),
 	} {
@@ -145,13 +173,28 @@ func machineRow(ref reference.Reference, m backends.Machine) backends.Values {
 	return row
 }
 
-// machineURI is the uri that names the machine; "" when the reference and the
-// machine's name don't make the key that it carries.
-func machineURI(ref reference.Reference, m backends.Machine) string {
-	if ref.Kind != reference.KindPool {
+// poolsOf are the pools that are known by name, by their ids: the one that is read,
+// or those of the account that are named.
+func poolsOf(ref reference.Reference, names []string) map[string]reference.Reference {
+	if ref.Kind == reference.KindPool {
+		return map[string]reference.Reference{ref.PoolID(): ref}
+	}
+	out := make(map[string]reference.Reference, len(names))
+	for _, name := range names {
+		pool := ref.NewPool(name, false, reference.Limits{})
+		out[pool.PoolID()] = pool
+	}
+	return out
+}
+
+// machineURI is the uri that names the machine; "" when its pool's name isn't known,
+// or pool and name don't make the key that it carries.
+func machineURI(pools map[string]reference.Reference, m backends.Machine) string {
+	pool, ok := pools[m.Marks.Pool]
+	if !ok {
 		return ""
 	}
-	instance := ref.InstanceRef(m.Name, m.ID)
+	instance := pool.InstanceRef(m.Name, m.ID)
 	if instance.ID() != m.Marks.Key {
 		return ""
 	}

@@ -6,7 +6,6 @@ package provider
 import (
 	"context"
 	"maps"
-	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
@@ -44,33 +43,36 @@ func (s *offersDataSource) Configure(_ context.Context, req datasource.Configure
 	s.data = configured(req.ProviderData, &resp.Diagnostics)
 }
 
+const outOfBounds = "Write a number in these bounds, or leave it out."
+
 // Schema declares bettercompute_offers. The bounds are the specification's.
 func (s *offersDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	attributes := targetAttributes()
 	maps.Copy(attributes, map[string]schema.Attribute{
 		"kind": schema.StringAttribute{
 			Optional: true, MarkdownDescription: "Only offers of this kind: `vps` or `metal`.",
-			Validators: []validator.String{stringvalidator.OneOf(string(backends.KindVPS), string(backends.KindMetal))},
+			Validators: []validator.String{textRule(stringvalidator.OneOf(string(backends.KindVPS), string(backends.KindMetal)),
+				"Write vps or metal, or leave it out for both.")},
 		},
 		"region": schema.StringAttribute{
 			Optional: true, Computed: true, MarkdownDescription: "Only offers in this region of the cloud. Default: the account's region.",
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Leave it out for the account's region.")},
 		},
 		"gpu_model": schema.StringAttribute{
 			Optional: true, MarkdownDescription: "Only offers with this model of GPU.",
-			Validators: []validator.String{stringvalidator.LengthAtLeast(1)},
+			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Leave it out for any model, or none.")},
 		},
 		"min_gpus": schema.Int64Attribute{
 			Optional: true, MarkdownDescription: "At least so many GPUs (of `gpu_model`, if set), 0 to 64.",
-			Validators: []validator.Int64{int64validator.Between(0, 64)},
+			Validators: []validator.Int64{wholeRule(int64validator.Between(0, 64), outOfBounds)},
 		},
 		"min_vcpu": schema.Int64Attribute{
 			Optional: true, MarkdownDescription: "At least so many virtual processors, 0 to 1024.",
-			Validators: []validator.Int64{int64validator.Between(0, 1024)},
+			Validators: []validator.Int64{wholeRule(int64validator.Between(0, 1024), outOfBounds)},
 		},
 		"min_memory_gib": schema.Float64Attribute{
 			Optional: true, MarkdownDescription: "At least so much memory in GiB, 0 to 16384.",
-			Validators: []validator.Float64{float64validator.Between(0, 16384)},
+			Validators: []validator.Float64{fractionRule(float64validator.Between(0, 16384), outOfBounds)},
 		},
 		"offers": schema.ListNestedAttribute{
 			Computed: true, MarkdownDescription: "The offers, the cheapest first; those without a price come last.",
@@ -169,18 +171,4 @@ func offerRow(o backends.Offer) backends.Values {
 		row["currency"] = o.Currency
 	}
 	return row
-}
-
-// priceDigits is how many digits a price keeps behind the point, where it needs
-// more than that: the vendors' have 16.
-const priceDigits = 18
-
-// decimal is a price as the number that the CLIs make of its digits.
-func decimal(price *big.Rat) any {
-	digits, _ := price.FloatPrec()
-	n, _, err := big.ParseFloat(price.FloatString(min(digits, priceDigits)), 10, numberPrecision, big.ToNearestEven)
-	if err != nil {
-		return nil // digits always parse
-	}
-	return n
 }

@@ -22,7 +22,7 @@ var printable = map[string]bool{
 	"adopt": true, "deletion_protection": true, "flavors": true, "gpu_model": true, "image": true, "kind": true, "labels": true,
 	"limits": true, "min_gpus": true, "min_memory_gib": true, "min_vcpu": true, "name": true, "network_id": true, "offer": true,
 	"on_image_change": true, "on_user_data_change": true, "power": true, "region": true,
-	"site_id": true, "ssh_keys": true, "tenant_id": true, "timeouts": true, "user_data_wo_version": true,
+	"site_id": true, "ssh_keys": true, "pools": true, "tenant_id": true, "timeouts": true, "user_data_wo_version": true,
 }
 
 // attributePath is an issue's path in the framework's terms; empty when an error

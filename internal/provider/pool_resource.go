@@ -105,6 +105,9 @@ func (r *poolResource) Delete(ctx context.Context, req resource.DeleteRequest, r
 // site_id are in no uri, so the next apply records them.
 func (r *poolResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	uri := importedURI(ctx, req, &resp.Diagnostics)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	ref, err := reference.ParseKind(r.registry, reference.KindPool, uri)
 	if err != nil {
 		report(&resp.Diagnostics, err)

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 
@@ -88,9 +89,9 @@ func importedLimits(typ tftypes.Type, limits reference.Limits) (tftypes.Value, e
 		tree["disk_gib"] = *limits.DiskGiB
 	}
 	if limits.PricePerHour != "" {
-		price, _, err := big.ParseFloat(limits.PricePerHour, 10, numberPrecision, big.ToNearestEven)
-		if err != nil {
-			return tftypes.Value{}, err
+		price, ok := parseDecimal(limits.PricePerHour)
+		if !ok {
+			return tftypes.Value{}, fmt.Errorf("limits.price_per_hour: %q is no decimal", limits.PricePerHour)
 		}
 		tree["price_per_hour"] = price
 	}
@@ -99,7 +100,3 @@ func importedLimits(typ tftypes.Type, limits reference.Limits) (tftypes.Value, e
 	}
 	return protocolValue(typ, tree)
 }
-
-// numberPrecision is the precision in bits with which the CLIs read decimals: with
-// another, 0.1 from a uri would differ from the 0.1 of a configuration.
-const numberPrecision = 512

@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -37,12 +38,43 @@ func New(version string) (func() provider.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewWith(Options{Version: version, Registry: clouds}), nil
+	return NewWith(Options{Version: version, Registry: clouds})
 }
 
-// NewWith is [New] with other options, as tests need them.
-func NewWith(options Options) func() provider.Provider {
-	return func() provider.Provider { return &computeProvider{options: options} }
+// NewWith is [New] with other options, as tests need them. A cloud whose attribute
+// would take the place of a resource's own is refused with INVALID_CONFIG.
+func NewWith(options Options) (func() provider.Provider, error) {
+	if err := checkAttributes(options.Registry); err != nil {
+		return nil, err
+	}
+	return func() provider.Provider { return &computeProvider{options: options} }, nil
+}
+
+// coreNames are the attributes that the cores keep for themselves in a resource
+// (https://developer.hashicorp.com/terraform/language/meta-arguments).
+var coreNames = []string{"connection", "count", "depends_on", "for_each", "lifecycle", "provider", "provisioner"}
+
+// checkAttributes holds the clouds' attributes against those that the resources have
+// without any cloud.
+func checkAttributes(clouds *backends.Registry) error {
+	none, err := backends.NewRegistry()
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	for _, newResource := range (&computeProvider{options: Options{Registry: none}}).Resources(ctx) {
+		var resp resource.SchemaResponse
+		r := newResource()
+		r.Schema(ctx, resource.SchemaRequest{}, &resp)
+		for _, d := range clouds.All() {
+			if _, taken := resp.Schema.Attributes[d.Attribute()]; taken || slices.Contains(coreNames, d.Attribute()) {
+				e := backends.Errorf(backends.InvalidConfig, "The cloud %q can't have the attribute %s, which the resources have already.", d.ID, d.Attribute())
+				e.Details = map[string]any{"path": "id"}
+				return e.WithRemedy("Give the definition another id.")
+			}
+		}
+	}
+	return nil
 }
 
 type computeProvider struct{ options Options }

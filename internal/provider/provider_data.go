@@ -80,9 +80,11 @@ func (d *providerData) resolve(ctx context.Context, ref reference.Reference) err
 }
 
 // unreadable tells whether an error is one of credentials: a reference that can't
-// be resolved, or one whose value the cloud refuses with 401. Plans and refreshes
-// then go on unchecked with a warning, so that the plan that mends it can run
-// (DESIGN.md §4). An API that can't be reached is an error.
+// be resolved, or one whose value the cloud refuses with 401. Refreshes then keep
+// what is recorded, and plans of accounts, pools and instances go on unchecked,
+// with a warning, so that the plan that mends the credentials can run (DESIGN.md
+// §4). At apply it is an error, and so it is in a data source, which has nothing
+// else to give. An API that can't be reached is an error everywhere.
 func unreadable(err error) bool {
 	return backends.HasReason(err, backends.ReasonSecret) || backends.HasReason(err, backends.ReasonCredentials)
 }

@@ -109,8 +109,10 @@ func (r record) setNull(name string) {
 	r.values[name] = tftypes.NewValue(r.typ.AttributeTypes[name], nil)
 }
 
-func (r record) setUnknown(name string) {
-	r.values[name] = tftypes.NewValue(r.typ.AttributeTypes[name], tftypes.UnknownValue)
+func (r record) setUnknown(names ...string) {
+	for _, name := range names {
+		r.values[name] = tftypes.NewValue(r.typ.AttributeTypes[name], tftypes.UnknownValue)
+	}
 }
 
 // setText sets a string; "" is null.
@@ -132,12 +134,7 @@ func (r record) setNumber(name string, n *big.Rat) {
 		r.setNull(name)
 		return
 	}
-	f, _, err := big.ParseFloat(n.FloatString(12), 10, 512, big.ToNearestEven)
-	if err != nil {
-		r.setNull(name) // a decimal always parses
-		return
-	}
-	r.values[name] = tftypes.NewValue(tftypes.Number, f)
+	r.values[name] = tftypes.NewValue(tftypes.Number, decimal(n))
 }
 
 // setObjects sets a list of objects whose attributes are all strings.

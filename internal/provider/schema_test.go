@@ -58,7 +58,7 @@ func describeAll(t *testing.T, at string, attributes []*tfprotov6.SchemaAttribut
 	t.Helper()
 	for _, a := range attributes {
 		name := fmt.Sprintf("%s.%s", at, a.Name)
-		if a.Description == "" && a.Name != "timeouts" { // its library takes none for the whole
+		if a.Description == "" {
 			t.Errorf("%s has no description", name)
 		}
 		if a.NestedType != nil {

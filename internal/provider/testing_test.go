@@ -7,13 +7,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends/hetzner"
@@ -82,7 +86,11 @@ func (w *world) factories() map[string]func() (tfprotov6.ProviderServer, error) 
 
 // server is the provider as a protocol server.
 func (w *world) server() tfprotov6.ProviderServer {
-	return providerserver.NewProtocol6(provider.NewWith(provider.Options{Version: "0.0.1", Registry: w.clouds})())()
+	newProvider, err := provider.NewWith(provider.Options{Version: "0.0.1", Registry: w.clouds})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return providerserver.NewProtocol6(newProvider())()
 }
 
 // account is the configuration of an account, bettercompute_provider_account.main.
@@ -185,4 +193,51 @@ func (w *world) empty(*terraform.State) error {
 		return fmt.Errorf("the cloud still has %+v", servers)
 	}
 	return nil
+}
+
+// fault sets a fault of the emulated cloud.
+func (w *world) fault(rule emulator.Rule) {
+	w.t.Helper()
+	if err := w.hetzner.AddFault(rule); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// api is the vendor's own client, as someone with the cloud's console.
+func (w *world) api() *hcloud.Client {
+	return hcloud.NewClient(hcloud.WithToken(token), hcloud.WithEndpoint("http://emulator/v1"),
+		hcloud.WithHTTPClient(&http.Client{Transport: emulator.Transport(w.hetzner)}))
+}
+
+// resize gives a server another type, as a user of the console does.
+func (w *world) resize(id int64, serverType string) {
+	w.t.Helper()
+	server := &hcloud.Server{ID: id}
+	w.hetzner.SetPower(id, false)
+	_, _, err := w.api().Server.ChangeType(w.t.Context(), server, hcloud.ServerChangeTypeOpts{ServerType: &hcloud.ServerType{Name: serverType}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.hetzner.SetPower(id, true)
+}
+
+// makeNetwork makes a private network and returns its id.
+func (w *world) makeNetwork() string {
+	w.t.Helper()
+	_, all, err := net.ParseCIDR("10.0.0.0/8")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, part, err := net.ParseCIDR("10.0.0.0/24")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	network, _, err := w.api().Network.Create(w.t.Context(), hcloud.NetworkCreateOpts{
+		Name: "private", IPRange: all,
+		Subnets: []hcloud.NetworkSubnet{{Type: hcloud.NetworkSubnetTypeCloud, NetworkZone: hcloud.NetworkZoneEUCentral, IPRange: part}},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strconv.FormatInt(network.ID, 10)
 }

@@ -50,6 +50,7 @@ func (otherBackend) Offers(context.Context, backends.OfferQuery) ([]backends.Off
 	return []backends.Offer{{ID: "big", Kind: backends.KindMetal, Region: "here", VCPU: 64, MemoryGiB: 512.5, Available: true,
 		GPUs: []backends.GPU{{Model: "h100", Count: 8}}}}, nil
 }
+func (otherBackend) CheckForm(backends.MachineSpec) []*backends.Error { return nil }
 func (otherBackend) CheckMachine(context.Context, backends.MachineSpec) (backends.Resolved, []*backends.Error, error) {
 	return backends.Resolved{}, nil, nil
 }

@@ -149,6 +149,27 @@ func protocolElements(typ, elementType tftypes.Type, list []any) (tftypes.Value,
 	return tftypes.NewValue(typ, out), nil
 }
 
+// numberPrecision is the precision in bits with which the CLIs read decimals: with
+// another, 0.1 from a uri would differ from the 0.1 of a configuration.
+const numberPrecision = 512
+
+// priceDigits is how many digits a price keeps behind the point, where it needs
+// more than that: the vendors' have 16.
+const priceDigits = 18
+
+// decimal is a price as the number that the CLIs make of its digits.
+func decimal(price *big.Rat) *big.Float {
+	digits, _ := price.FloatPrec()
+	n, _ := parseDecimal(price.FloatString(min(digits, priceDigits))) // digits always parse
+	return n
+}
+
+// parseDecimal reads a number as the CLIs do.
+func parseDecimal(digits string) (*big.Float, bool) {
+	n, _, err := big.ParseFloat(digits, 10, numberPrecision, big.ToNearestEven)
+	return n, err == nil
+}
+
 // newRecords are two objects of one request: a plan, and the state before it or the
 // configuration behind it.
 func newRecords(planRaw, priorRaw tftypes.Value) (plan, prior record, err error) {

@@ -147,7 +147,28 @@ func TestExact(t *testing.T) {
 	if got := exact(treeOf(tftypes.NewValue(tftypes.Number, n))); got == nil || got.Cmp(big.NewRat(1, 10)) != 0 {
 		t.Errorf("0.1 became %v", got)
 	}
-	if got, ok := decimal(big.NewRat(1, 10)).(*big.Float); !ok || got.Cmp(n) != 0 {
+	if got := decimal(big.NewRat(1, 10)); got.Cmp(n) != 0 {
 		t.Errorf("1/10 became %v", got)
+	}
+}
+
+// Prices keep the vendors' 16 digits, and are in a state the number that the same
+// digits are in a configuration or a data source.
+func TestPricesAreOneNumber(t *testing.T) {
+	typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"price_per_hour": tftypes.Number}}
+	for _, digits := range []string{"0.0052000000000017", "0.1", "12", "0.000000000000000001"} {
+		r, err := newRecord(tftypes.NewValue(typ, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		price, _ := new(big.Rat).SetString(digits)
+		r.setNumber("price_per_hour", price)
+		n, _ := parseDecimal(digits)
+		if want := tftypes.NewValue(tftypes.Number, n); !r.values["price_per_hour"].Equal(want) {
+			t.Errorf("%s: got %s, want %s", digits, r.values["price_per_hour"], want)
+		}
+		if row := offerRow(backends.Offer{PricePerHour: price}); n.Cmp(row["price_per_hour"].(*big.Float)) != 0 {
+			t.Errorf("%s: the data source has %v", digits, row["price_per_hour"])
+		}
 	}
 }

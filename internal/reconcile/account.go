@@ -22,6 +22,23 @@ type Accounts struct {
 
 	mu   sync.Mutex
 	open map[string]*Account
+
+	shared shared
+}
+
+// shared is what accounts have in common: an account whose configuration changed
+// is opened anew, and what happens to one object must still happen in order.
+type shared struct {
+	// booked and planned hold what is being created, and what a plan would create.
+	booked, planned ledger
+	// keys serialises what happens to one key: a create waits for a delete of the
+	// same name.
+	keys keyed
+	// machines serialises what changes one machine.
+	machines keyed
+	// claims are those that this process has written or found in its state: who holds
+	// one is in this configuration, and nothing of it is adopted from under it.
+	claims sync.Map
 }
 
 // NewAccounts makes an empty set of accounts.
@@ -53,7 +70,7 @@ func (a *Accounts) Open(ref reference.Reference) (*Account, error) {
 		Region:     definition.Region(config),
 		URI:        key,
 		reader:     newReader(backend, backends.Scale(cmp.Or(definition.ListLag, defaultListLag))),
-		ledger:     ledger{},
+		shared:     &a.shared,
 	}
 	a.open[key] = acc
 	return acc, nil
@@ -69,12 +86,12 @@ type Account struct {
 	URI string
 
 	reader *reader
-	ledger ledger
-	// keys serialises what happens to one key: a create waits for a delete of the
-	// same name.
-	keys keyed
-	// machines serialises what changes one machine.
-	machines keyed
+	shared *shared
+}
+
+// lockMachine serialises what changes one machine.
+func (a *Account) lockMachine(ctx context.Context, id string) (unlock func(), err error) {
+	return a.shared.machines.lock(ctx, a.Definition.ID+"/"+id)
 }
 
 // Objects are the managed machines of an account or pool, as a list that begins
@@ -95,6 +112,16 @@ func (a *Account) Objects(ctx context.Context, filter backends.Filter) ([]backen
 		}
 	}
 	return out, nil
+}
+
+// Find is the machine of a pool that carries a key, as a recent list shows it; nil
+// when there is none.
+func (a *Account) Find(ctx context.Context, pool, key string) (*backends.Machine, error) {
+	found, err := a.reader.byKey(ctx, backends.Filter{Pool: pool}, key, time.Now().Add(-refreshAge))
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 // Read is a machine of a pool as a recent list shows it, for a refresh.

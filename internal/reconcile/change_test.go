@@ -97,7 +97,8 @@ func TestPowerOffAsksTheGuestFirst(t *testing.T) {
 			begun := time.Now()
 			spec := wish(pool, "web-0").Spec
 			spec.Start = false
-			m, err := account.Update(t.Context(), Change{Owned: owned, Spec: spec, Power: true})
+			updated, err := account.Update(t.Context(), Change{Owned: owned, Spec: spec, Power: true})
+			m := updated.Machine
 			if err != nil || m.State != backends.StateStopped {
 				t.Fatalf("deaf %v: %+v, %v", deaf, m, err)
 			}
@@ -127,9 +128,13 @@ func TestUpdateOfAnImportClaimsTheMachine(t *testing.T) {
 			id := c.put(backends.Machine{Name: "web-0", Marks: marks(w.Spec.Marks)})
 			spec := wish(pool, "web-0").Spec
 			spec.Marks.Claim = ""
-			m, err := account.Update(t.Context(), Change{Owned: Owned{Pool: spec.Marks.Pool, ID: id, Key: spec.Marks.Key}, Spec: spec})
+			updated, err := account.Update(t.Context(), Change{Owned: Owned{Pool: spec.Marks.Pool, ID: id, Key: spec.Marks.Key}, Spec: spec})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
+			}
+			m := updated.Machine
+			if updated.Claim != m.Marks.Claim {
+				t.Errorf("%s: recorded %q", name, updated.Claim)
 			}
 			if m.Marks.Claim == "" || m.Marks.Claim == w.Spec.Marks.Claim || !m.Marks.Complete || m.Marks.Digest != spec.Marks.Digest {
 				t.Errorf("%s: %+v", name, m.Marks)
@@ -144,9 +149,10 @@ func TestUpdateFinishesAnInterruptedCreate(t *testing.T) {
 		account, pool := c.account(t)
 		w := wish(pool, "web-0")
 		id := c.put(backends.Machine{Name: "web-0", Marks: w.Spec.Marks})
-		m, err := account.Update(t.Context(), Change{
+		updated, err := account.Update(t.Context(), Change{
 			Owned: Owned{Pool: w.Spec.Marks.Pool, ID: id, Key: w.Spec.Marks.Key, Claim: w.Spec.Marks.Claim}, Spec: w.Spec,
 		})
+		m := updated.Machine
 		if err != nil || !m.Marks.Complete || m.Marks.Claim != w.Spec.Marks.Claim {
 			t.Errorf("%+v, %v", m, err)
 		}

@@ -34,6 +34,10 @@ type cloud struct {
 	listErr      error
 	listed       chan struct{} // when set, a list waits for it
 	actionFailed error
+	markErr      error // of every mark, without effect
+	deleteErr    error // of every delete, without effect
+	hidden       bool  // gets and lists show nothing, names are taken all the same
+	reinstalled  int
 }
 
 type cloudMachine struct {
@@ -118,6 +122,8 @@ func (c *cloud) Offers(context.Context, backends.OfferQuery) ([]backends.Offer, 
 	return []backends.Offer{{ID: "small", Region: "here"}}, nil
 }
 
+func (c *cloud) CheckForm(backends.MachineSpec) []*backends.Error { return nil }
+
 func (c *cloud) CheckMachine(context.Context, backends.MachineSpec) (backends.Resolved, []*backends.Error, error) {
 	return backends.Resolved{}, nil, nil
 }
@@ -157,6 +163,9 @@ func (c *cloud) GetMachine(ctx context.Context, id string) (backends.Machine, er
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count("get")
+	if c.hidden {
+		return backends.Machine{}, backends.Errorf(backends.NotFound, "hidden")
+	}
 	if ctx.Err() != nil {
 		return backends.Machine{}, ctx.Err()
 	}
@@ -173,6 +182,9 @@ func (c *cloud) MarkMachine(_ context.Context, m backends.Machine, marks backend
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count("mark")
+	if c.markErr != nil {
+		return backends.Machine{}, c.markErr
+	}
 	have, ok := c.machines[m.ID]
 	if !ok {
 		return m, backends.Errorf(backends.NotFound, "gone")
@@ -185,6 +197,9 @@ func (c *cloud) DeleteMachine(_ context.Context, m backends.Machine) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count("delete")
+	if c.deleteErr != nil {
+		return c.deleteErr
+	}
 	if c.show(m.ID) == nil {
 		return backends.Errorf(backends.NotFound, "gone")
 	}
@@ -195,8 +210,11 @@ func (c *cloud) DeleteMachine(_ context.Context, m backends.Machine) error {
 func (c *cloud) ListMachines(ctx context.Context, f backends.Filter) ([]backends.Machine, error) {
 	c.mu.Lock()
 	c.count("list")
-	err, wait := c.listErr, c.listed
+	err, wait, hidden := c.listErr, c.listed, c.hidden
 	c.mu.Unlock()
+	if hidden {
+		return nil, nil
+	}
 	if wait != nil {
 		select {
 		case <-wait:
@@ -231,6 +249,14 @@ func (c *cloud) Power(_ context.Context, m backends.Machine, action backends.Pow
 
 func (c *cloud) Protect(_ context.Context, m backends.Machine, on bool) error {
 	c.change(m.ID, func(have *cloudMachine) { have.Protected = on })
+	return nil
+}
+
+func (c *cloud) Reinstall(_ context.Context, m backends.Machine, _ backends.MachineSpec) error {
+	c.change(m.ID, func(have *cloudMachine) { have.made = time.Now() })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reinstalled++
 	return nil
 }
 

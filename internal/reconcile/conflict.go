@@ -14,8 +14,8 @@ import (
 // complete, so it may be in use by another state or another block of this one.
 type ExistsError struct {
 	Machine backends.Machine
-	// Adopt tells whether the pool allows taking it over; then Differs says why it
-	// wasn't.
+	// Adopt tells whether the pool allows taking it over. Then Differs says why it
+	// wasn't; with nothing in it, another block of this configuration owns the machine.
 	Adopt   bool
 	Differs []backends.DigestField
 }
@@ -58,13 +58,11 @@ func claimedAnew(m backends.Machine) *backends.Error {
 	return e.WithRemedy("If that is not intended, find out who else manages it: its claim is in the cloud's labels or tags.")
 }
 
-// nameTaken is the error of a name that another object holds.
-func nameTaken(m backends.Machine) *backends.Error {
-	holder := "an object that is not managed by Better Compute"
-	if m.Marks.Managed {
-		holder = fmt.Sprintf("a machine of the pool %s", m.Marks.Pool)
-	}
-	e := backends.Errorf(backends.Conflict, "The name %q is taken in the cloud by %s (id %s).", m.Name, holder, m.ID)
+// anothersMachine is the error of a state whose machine carries the key of another
+// resource by now.
+func anothersMachine(m backends.Machine) *backends.Error {
+	e := backends.Errorf(backends.Conflict, "The machine %q (%s) carries the key of another resource (%s, pool %s); it is left alone.",
+		m.Name, m.ID, m.Marks.Key, m.Marks.Pool)
 	e.Details = map[string]any{"machine_id": m.ID}
-	return e.WithRemedy("Choose another name, or delete or rename that object.")
+	return e.WithRemedy("Forget it here with a removed block (destroy = false), and import the machine that this resource should have.")
 }

@@ -21,6 +21,11 @@ type Wish struct {
 	Spec backends.MachineSpec
 	// Offer is the spec's offer in the catalog, for limits on prices; may be nil.
 	Offer *backends.Offer
+	// Protect is the wish for deletion protection at an adoption; nil leaves it alone.
+	Protect *bool
+	// Refusal is why the machine can't be made now, such as an offer that is out of
+	// stock; nil when it can. It doesn't keep what exists from being taken up or over.
+	Refusal error
 }
 
 // Created is what became of a wish. With an error it holds what is there all the
@@ -31,6 +36,9 @@ type Created struct {
 	// Adopted: a complete machine was taken over, so what failed after that must
 	// never have it replaced.
 	Adopted bool
+	// AsWanted: the machine is as it was wanted; only its completion mark could not be
+	// written, which an update makes up for.
+	AsWanted bool
 }
 
 // makeTries bounds how often a machine is made whose making had no clear outcome
@@ -41,11 +49,12 @@ const makeTries = 3
 // wish's key, by the rules of DESIGN.md §6, and waits until it runs (or, when the
 // spec doesn't start it, is there and stopped).
 func (a *Account) Create(ctx context.Context, w Wish) (Created, error) {
-	unlock, err := a.keys.lock(ctx, w.Spec.Marks.Key)
+	unlock, err := a.shared.keys.lock(ctx, w.Spec.Marks.Key)
 	if err != nil {
 		return Created{}, err
 	}
 	defer unlock()
+	a.shared.claims.Store(w.Spec.Marks.Claim, true)
 	c := &creation{Account: a, wish: w, pool: w.Pool.PoolRef().ID(), claim: w.Spec.Marks.Claim}
 	return c.run(ctx)
 }
@@ -56,13 +65,21 @@ type creation struct {
 	pool  string
 	claim string
 	makes int
+	// taken is when the cloud first said that a machine which it doesn't show has the
+	// name.
+	taken time.Time
 }
 
 // run looks at what carries the key and acts on it, until there is a machine of
 // ours that is complete.
 func (c *creation) run(ctx context.Context) (Created, error) {
 	since := time.Now().Add(-refreshAge)
-	for {
+	for round := 0; ; round++ {
+		if round > 0 {
+			if err := backends.Sleep(ctx, poll(round-1)); err != nil {
+				return Created{}, err
+			}
+		}
 		m, err := c.lookUp(ctx, since)
 		if err != nil {
 			return Created{}, err
@@ -91,8 +108,13 @@ func (c *creation) run(ctx context.Context) (Created, error) {
 }
 
 func (c *creation) finished(ctx context.Context, m backends.Machine) (Created, error) {
-	m, err := c.finish(ctx, c.pool, m, c.wish.Spec)
-	return Created{Machine: m}, err
+	unlock, err := c.lockMachine(ctx, m.ID)
+	if err != nil {
+		return Created{Machine: m}, err
+	}
+	defer unlock()
+	m, asWanted, err := c.finish(ctx, c.pool, m, c.wish.Spec)
+	return Created{Machine: m, AsWanted: asWanted}, err
 }
 
 // lookUp is the machine that carries the key: ours if there is one, else the
@@ -110,31 +132,40 @@ func (c *creation) lookUp(ctx context.Context, since time.Time) (*backends.Machi
 
 // make makes the machine. A nil machine without an error asks for another look.
 func (c *creation) make(ctx context.Context) (*backends.Machine, error) {
+	if c.wish.Refusal != nil {
+		return nil, c.wish.Refusal
+	}
 	release, err := c.Reserve(ctx, c.wish.Pool, c.wish.Spec.Marks.Key, c.wish.Offer)
 	if err != nil {
 		return nil, err
 	}
 	c.makes++
-	call, cancel := withGrace(ctx)
+	call, cancel := backends.Grace(ctx)
 	m, err := c.Backend.MakeMachine(call, c.wish.Spec)
 	cancel()
 	if err == nil {
 		c.reader.wrote(m)
 		return &m, nil
 	}
-	release()
-
-	var taken *NameTaken
+	taken, nameIsTaken := errors.AsType[*backends.NameTaken](err)
 	switch e := backends.AsError(err); {
-	case errors.As(err, &taken):
+	case nameIsTaken:
+		release()
 		if taken.Machine.Marks.Key != c.wish.Spec.Marks.Key || taken.Machine.Marks.Pool != c.pool {
-			return nil, nameTaken(taken.Machine)
+			return nil, taken
+		}
+		if c.taken.IsZero() {
+			c.taken = time.Now()
+		} else if time.Since(c.taken) > c.reader.listLag {
+			return nil, taken
 		}
 		c.reader.wrote(taken.Machine) // the lists lag behind it
 		return nil, nil
 	case e == nil || !e.Ambiguous:
+		release()
 		return nil, err
 	}
+	// The booking stays: the machine may be there.
 	found, lookErr := c.lookAgain(ctx)
 	switch {
 	case found != nil:
@@ -147,9 +178,6 @@ func (c *creation) make(ctx context.Context) (*backends.Machine, error) {
 		return nil, nil
 	}
 }
-
-// NameTaken is the contract's error, named here for errors.As.
-type NameTaken = backends.NameTaken
 
 // lookAgain watches the lists for a machine that a call without a clear outcome
 // may have made, as long as lists may lag; nil when it doesn't show.
@@ -192,12 +220,14 @@ func (c *creation) others(ctx context.Context, m backends.Machine) (over bool, o
 	case !m.Marks.Complete:
 		return c.takeOverHalfMade(ctx, m)
 	}
-	differs := backends.DigestDifference(m.Marks.Digest, c.wish.Spec.Marks.Digest)
-	if !c.wish.Pool.Adopt || len(differs) > 0 {
-		e := &ExistsError{Machine: m, Adopt: c.wish.Pool.Adopt}
-		if e.Adopt {
-			e.Differs = differs
-		}
+	// What this process made or changed has an owner in this very configuration, so it
+	// is never adopted from under it.
+	_, owned := c.shared.claims.Load(m.Marks.Claim)
+	e := &ExistsError{Machine: m, Adopt: c.wish.Pool.Adopt}
+	if e.Adopt && !owned {
+		e.Differs = c.differences(m)
+	}
+	if !e.Adopt || owned || len(e.Differs) > 0 {
 		return true, out, e
 	}
 	out, err = c.adopt(ctx, m)
@@ -240,10 +270,25 @@ func (c *creation) takeOverHalfMade(ctx context.Context, m backends.Machine) (ov
 		out, err = c.finished(ctx, m)
 		return true, out, err
 	}
+	if m.Protected {
+		if m, err = c.protect(ctx, m, false); err != nil {
+			return true, out, err
+		}
+	}
 	if err := c.remove(ctx, c.pool, m); err != nil {
 		return true, out, err
 	}
 	return false, out, nil
+}
+
+// differences are the inputs that a machine wasn't made from, or no longer has.
+func (c *creation) differences(m backends.Machine) []backends.DigestField {
+	differs := backends.DigestDifference(m.Marks.Digest, c.wish.Spec.Marks.Digest)
+	resized := m.Offer != "" && c.wish.Spec.Offer != "" && m.Offer != c.wish.Spec.Offer
+	if resized && !slices.Contains(differs, backends.DigestOffer) {
+		differs = append(differs, backends.DigestOffer)
+	}
+	return differs
 }
 
 var errWatchOver = errors.New("the other run didn't finish it")
@@ -258,6 +303,12 @@ func (c *creation) adopt(ctx context.Context, m backends.Machine) (Created, erro
 		return Created{}, err
 	}
 	out := Created{Machine: m, Adopted: true}
+	if c.wish.Protect != nil && *c.wish.Protect != m.Protected {
+		if out.Machine, err = c.protect(ctx, m, *c.wish.Protect); err != nil {
+			return out, err
+		}
+		m = out.Machine
+	}
 	want := wantedState(c.wish.Spec.Start)
 	if m.State == want || (m.State != backends.StateRunning && m.State != backends.StateStopped) {
 		return out, nil

@@ -135,7 +135,8 @@ func TestAdoptRefusesWhatWasMadeFromSomethingElse(t *testing.T) {
 		pool.Adopt = true
 		w := wish(pool, "web-0")
 		w.Spec.Marks.Digest = backends.Digest(w.Spec.Marks.Key, map[backends.DigestField]string{backends.DigestOffer: "large", backends.DigestImage: "debian"})
-		_, err := account.Create(t.Context(), w)
+		other, _ := c.account(t)
+		_, err := other.Create(t.Context(), w)
 		var exists *ExistsError
 		if !errors.As(err, &exists) || !slices.Equal(exists.Differs, []backends.DigestField{backends.DigestOffer}) {
 			t.Fatalf("got %v", err)

@@ -22,7 +22,7 @@ type Owned struct {
 // is a success. One that someone else has claimed is left alone: then left is
 // true. One without our marks is ACCESS_DENIED.
 func (a *Account) Delete(ctx context.Context, o Owned) (left bool, err error) {
-	unlock, err := a.keys.lock(ctx, o.Key)
+	unlock, err := a.shared.keys.lock(ctx, o.Key)
 	if err != nil {
 		return false, err
 	}
@@ -51,7 +51,7 @@ func (a *Account) Delete(ctx context.Context, o Owned) (left bool, err error) {
 
 // remove deletes a machine of ours and waits until it is gone.
 func (a *Account) remove(ctx context.Context, pool string, m backends.Machine) error {
-	unlock, err := a.machines.lock(ctx, m.ID)
+	unlock, err := a.lockMachine(ctx, m.ID)
 	if err != nil {
 		return err
 	}
@@ -63,16 +63,31 @@ func (a *Account) remove(ctx context.Context, pool string, m backends.Machine) e
 			e.Reason = backends.ReasonProtected
 			return e
 		}
-		call, cancel := withGrace(ctx)
+		call, cancel := backends.Grace(ctx)
 		err = a.Backend.DeleteMachine(call, m)
 		cancel()
 		switch {
 		case backends.HasCode(err, backends.NotFound):
-			a.reader.deleted(m.ID)
-			return nil
+			return a.confirmGone(ctx, m)
 		case err != nil:
 			return err
 		}
 	}
 	return a.awaitGone(ctx, pool, m)
+}
+
+// confirmGone asks for the machine itself, since "not found" to a deletion may come
+// from something in between.
+func (a *Account) confirmGone(ctx context.Context, m backends.Machine) error {
+	_, err := a.Backend.GetMachine(ctx, m.ID)
+	switch {
+	case backends.HasCode(err, backends.NotFound):
+		a.reader.deleted(m.ID)
+		return nil
+	case err != nil:
+		return err
+	}
+	e := backends.Errorf(backends.ProviderError, "The cloud answered the deletion of the machine %q (%s) with \"not found\", but the machine is there.", m.Name, m.ID)
+	e.Retryable = true
+	return e.WithRemedy("Run again.")
 }

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"math/big"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,10 +53,21 @@ func (l *ledger) others(pool, key string) map[string]*big.Rat {
 
 // Reserve books one more machine in a pool that has limits, and fails with
 // QUOTA_EXCEEDED when the pool's machines in the cloud, the machines booked by
-// this process and this one pass a limit. A plan books what it would create in
-// the same way, to warn. release takes the booking back; one whose machine was
-// made can stay.
+// this process and this one pass a limit. release takes the booking back; one
+// whose machine was made can stay.
 func (a *Account) Reserve(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) (release func(), err error) {
+	return a.reserve(ctx, &a.shared.booked, pool, key, offer)
+}
+
+// Plan is Reserve for what a plan would create. It books apart from what is really
+// being created: what is planned may never be.
+func (a *Account) Plan(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) error {
+	_, err := a.reserve(ctx, &a.shared.planned, pool, key, offer)
+	return err
+}
+
+func (a *Account) reserve(ctx context.Context, l *ledger, pool reference.Reference, key string,
+	offer *backends.Offer) (release func(), err error) {
 	limits := pool.Limits
 	if limits.Instances == nil && limits.Price() == nil {
 		return func() {}, nil
@@ -65,15 +77,15 @@ func (a *Account) Reserve(ctx context.Context, pool reference.Reference, key str
 		price = offer.PricePerHour
 	}
 	poolID := pool.PoolRef().ID()
-	release = a.ledger.reserve(poolID, key, price)
-	if err := a.checkLimits(ctx, pool, poolID, key, price); err != nil {
+	release = l.reserve(poolID, key, price)
+	if err := a.checkLimits(ctx, l, pool, poolID, key, price); err != nil {
 		release()
 		return nil, err
 	}
 	return release, nil
 }
 
-func (a *Account) checkLimits(ctx context.Context, pool reference.Reference, poolID, key string, price *big.Rat) error {
+func (a *Account) checkLimits(ctx context.Context, l *ledger, pool reference.Reference, poolID, key string, price *big.Rat) error {
 	existing := map[string]backends.Machine{}
 	if a.reader.lister != nil {
 		v, err := a.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-refreshAge))
@@ -86,7 +98,7 @@ func (a *Account) checkLimits(ctx context.Context, pool reference.Reference, poo
 			}
 		}
 	}
-	booked := a.ledger.others(poolID, key)
+	booked := l.others(poolID, key)
 	for k := range existing {
 		delete(booked, k)
 	}
@@ -106,7 +118,7 @@ func (a *Account) checkLimits(ctx context.Context, pool reference.Reference, poo
 		have := new(big.Rat).Set(total)
 		addPrice(total, price)
 		if total.Cmp(limit) > 0 {
-			return overLimit("price_per_hour", limit.FloatString(4), have.FloatString(4), pool.Pool)
+			return overLimit("price_per_hour", pool.Limits.PricePerHour, strings.TrimRight(strings.TrimRight(have.FloatString(8), "0"), "."), pool.Pool)
 		}
 	}
 	return nil
@@ -126,7 +138,7 @@ func (a *Account) priceOf(ctx context.Context, machines map[string]backends.Mach
 	if len(machines) == 0 {
 		return total, nil
 	}
-	offers, err := a.Backend.Offers(ctx, backends.OfferQuery{})
+	offers, err := a.Backend.Offers(ctx, backends.OfferQuery{Withdrawn: true})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func (a *Account) mark(ctx context.Context, m backends.Machine, marks backends.M
 	if ctx.Err() != nil {
 		return m, context.Cause(ctx)
 	}
-	call, cancel := withGrace(ctx)
+	call, cancel := backends.Grace(ctx)
 	defer cancel()
 	out, err := a.Backend.MarkMachine(call, m, marks)
 	if err != nil {
@@ -46,45 +46,69 @@ func (a *Account) writeClaim(ctx context.Context, m backends.Machine, marks back
 }
 
 // finish brings a machine that carries our claim to completion: what making left
-// to do, protection, the wait, and the completion mark, which comes last.
-func (a *Account) finish(ctx context.Context, pool string, m backends.Machine, spec backends.MachineSpec) (backends.Machine, error) {
+// to do, the wait, protection, and the completion mark, which comes last. The
+// machine is locked by the caller.
+// asWanted: all of it is done but the mark.
+func (a *Account) finish(ctx context.Context, pool string, m backends.Machine, spec backends.MachineSpec) (
+	out backends.Machine, asWanted bool, err error) {
 	claim := m.Marks.Claim
-	unlock, err := a.machines.lock(ctx, m.ID)
-	if err != nil {
-		return m, err
-	}
-	defer unlock()
 	if f, ok := a.Backend.(backends.Finisher); ok {
-		if m, err = f.FinishMachine(ctx, m, spec); err != nil {
-			return m, err
+		done, err := f.FinishMachine(ctx, m, spec)
+		if done.ID != "" {
+			m = done
+		}
+		if err != nil {
+			return m, false, err
 		}
 		a.reader.wrote(m)
 	}
 	if m, err = a.awaitState(ctx, pool, claim, m, wantedState(spec.Start)); err != nil {
-		return m, err
+		return m, false, err
 	}
 	if spec.Protected && !m.Protected {
 		if m, err = a.protect(ctx, m, true); err != nil {
-			return m, err
+			return m, false, err
 		}
 	}
-	return a.complete(ctx, pool, m)
+	m, err = a.complete(ctx, pool, m)
+	return m, true, err
 }
+
+// completionTime bounds one try at writing the completion mark. It is well below
+// the watch window: after a longer wait (for a rate limit, say) another run may
+// have taken over, so the claim is read again before the next try.
+const completionTime = watchWindow / 2
 
 // complete writes the completion mark on a machine as it was just seen, and reads
 // the claim once more: who finds another's has lost the machine.
 func (a *Account) complete(ctx context.Context, pool string, m backends.Machine) (backends.Machine, error) {
-	marks := m.Marks
-	marks.Complete = true
-	m, err := a.mark(ctx, m, marks)
-	if err != nil {
-		return m, err
+	claim := m.Marks.Claim
+	for {
+		marks := m.Marks
+		marks.Complete = true
+		try, cancel := context.WithTimeout(ctx, completionTime)
+		marked, err := a.mark(try, m, marks)
+		late := try.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil {
+			m = marked
+			break
+		}
+		if !late {
+			return m, err
+		}
+		if m, err = a.Backend.GetMachine(ctx, m.ID); err != nil {
+			return m, err
+		}
+		if m.Marks.Claim != claim {
+			return m, claimedAnew(m)
+		}
 	}
 	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
 		switch {
 		case missing:
-			return false, backends.Errorf(backends.NotFound, "The machine %s vanished while it was being completed.", m.ID)
-		case m.Marks.Claim != marks.Claim:
+			return false, vanished(m)
+		case m.Marks.Claim != claim:
 			return false, claimedAnew(m)
 		}
 		return true, nil

@@ -19,7 +19,8 @@ func (a *Account) power(ctx context.Context, m backends.Machine, action backends
 }
 
 // powerTo switches a machine on, or off: gracefully first, hard when the guest
-// hasn't shut down within the grace window.
+// hasn't shut down within the grace window. A machine that someone else claims
+// meanwhile is left as it is.
 func (a *Account) powerTo(ctx context.Context, pool, claim string, m backends.Machine, want backends.State) (backends.Machine, error) {
 	if want == backends.StateRunning {
 		if err := a.power(ctx, m, backends.PowerOn); err != nil {
@@ -32,8 +33,11 @@ func (a *Account) powerTo(ctx context.Context, pool, claim string, m backends.Ma
 	}
 	grace, cancel := context.WithTimeoutCause(ctx, backends.Scale(graceWindow), errGraceOver)
 	m, err := a.await(grace, pool, m, func(m backends.Machine, missing bool) (bool, error) {
-		if missing {
-			return false, backends.Errorf(backends.NotFound, "The machine %s vanished while it was shut down.", m.ID)
+		switch {
+		case missing:
+			return false, vanished(m)
+		case m.Marks.Claim != claim:
+			return false, claimedAnew(m)
 		}
 		return m.State == backends.StateStopped, nil
 	})
@@ -45,6 +49,22 @@ func (a *Account) powerTo(ctx context.Context, pool, claim string, m backends.Ma
 		return m, err
 	}
 	return a.awaitState(ctx, pool, claim, m, want)
+}
+
+// settle waits until a machine is neither on its way up nor down.
+func (a *Account) settle(ctx context.Context, pool, claim string, m backends.Machine) (backends.Machine, error) {
+	if m.State == backends.StateRunning || m.State == backends.StateStopped {
+		return m, nil
+	}
+	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
+		switch {
+		case missing:
+			return false, vanished(m)
+		case m.Marks.Claim != claim:
+			return false, claimedAnew(m)
+		}
+		return m.State != backends.StatePending, nil
+	})
 }
 
 var errGraceOver = errors.New("the guest didn't shut down in time")

@@ -128,13 +128,19 @@ func (r *reader) start(ctx context.Context, filter backends.Filter, l *listing) 
 	go func() {
 		defer cancel()
 		machines, err := r.lister.ListMachines(ctx, filter)
+		if backends.HasCode(err, backends.NotFound) {
+			// Only a get can say that a machine is gone; a list that isn't there is broken.
+			e := *backends.AsError(err)
+			e.Code, e.Ambiguous = backends.ProviderError, true
+			err = &e
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		f.err = err
 		if l.flight == f {
 			l.flight = nil
 		}
-		if err == nil {
+		if err == nil && f.begun.After(l.begun) {
 			l.begun = f.begun
 			l.machines = make(map[string]backends.Machine, len(machines))
 			for _, m := range machines {

@@ -4,6 +4,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -25,105 +26,152 @@ type Change struct {
 	Reinstall, ReinstallUserData bool
 }
 
-// Update brings a machine to what a change wants, in place, and returns it as it
-// is then, also when only a part succeeded. A machine that a state has imported,
-// or that lost its claim, is claimed first: its Marks.Claim is then new.
-func (a *Account) Update(ctx context.Context, c Change) (backends.Machine, error) {
-	unlock, err := a.machines.lock(ctx, c.ID)
-	if err != nil {
-		return backends.Machine{}, err
-	}
-	m, _, err := a.reader.get(ctx, backends.Filter{Pool: c.Pool}, c.ID, time.Now())
-	if err == nil {
-		m, err = a.own(ctx, m, c)
-	}
-	unlock()
-	if err != nil {
-		return m, err
-	}
-	if !m.Marks.Complete {
-		if m, err = a.finish(ctx, c.Pool, m, c.Spec); err != nil {
-			return m, err
-		}
-	}
-	if unlock, err = a.machines.lock(ctx, c.ID); err != nil {
-		return m, err
-	}
-	defer unlock()
-	return a.converge(ctx, m, c)
+// Updated is what became of a change, also when only a part succeeded.
+type Updated struct {
+	// Machine is as last seen; without an ID it could not even be read.
+	Machine backends.Machine
+	// Claim is the one that the state holds from now on, whoever's the machine
+	// carries: the state's own, or the one that was written where it had none.
+	Claim string
+	// Reinstalled: the disk was wiped, so the new image and user data must be
+	// recorded, or the next update would wipe it again.
+	Reinstalled bool
 }
 
-// own makes sure that a machine is ours to change, claiming it where the state
-// never did.
-func (a *Account) own(ctx context.Context, m backends.Machine, c Change) (backends.Machine, error) {
+// Update brings a machine to what a change wants, in place. A machine that a state
+// has imported is claimed first.
+func (a *Account) Update(ctx context.Context, c Change) (Updated, error) {
+	out := Updated{Claim: c.Claim}
+	unlock, err := a.lockMachine(ctx, c.ID)
+	if err != nil {
+		return out, err
+	}
+	defer unlock()
+	if c.Claim != "" {
+		a.shared.claims.Store(c.Claim, true)
+	}
+	if out.Machine, _, err = a.reader.get(ctx, backends.Filter{Pool: c.Pool}, c.ID, time.Now()); err != nil {
+		return Updated{Claim: c.Claim}, err
+	}
+	if err := a.own(ctx, &out, c); err != nil {
+		return out, err
+	}
+	if !out.Machine.Marks.Complete {
+		if out.Machine, _, err = a.finish(ctx, c.Pool, out.Machine, c.Spec); err != nil {
+			return out, err
+		}
+	}
+	return out, a.converge(ctx, &out, c)
+}
+
+// own makes sure that a machine is ours to change, claiming it where nobody has.
+func (a *Account) own(ctx context.Context, out *Updated, c Change) error {
+	m := out.Machine
 	own := Own(m.Marks, c.Key, c.Claim)
 	switch {
 	case own == Ours:
-		return m, nil
+		return nil
 	case own == Foreign:
-		return m, nameTaken(m)
+		return anothersMachine(m)
 	case own == Theirs && c.Claim != "":
-		return m, claimedAnew(m)
+		return claimedAnew(m)
 	case own == Unmarked && c.Claim != "":
-		return m, backends.Errorf(backends.AccessDenied, "The machine %q (%s) carries none of our marks any more, so it is not changed.", m.Name, m.ID).
+		return backends.Errorf(backends.AccessDenied, "The machine %q (%s) carries none of our marks any more, so it is not changed.", m.Name, m.ID).
 			WithRemedy("If it is this resource's machine, remove it from the state, import it again and apply, which marks it.")
 	}
 	marks := c.Spec.Marks
 	marks.Managed = true
-	marks.Claim = NewClaim()
-	// An unmarked machine is not half made: nobody but its owner knows how it was made.
-	marks.Complete = m.Marks.Complete || own == Unmarked
-	return a.writeClaim(ctx, m, marks)
+	marks.Claim = cmp.Or(c.Claim, NewClaim()) // a label that someone removed is put back
+	if own == Unmarked {
+		// It is not half made: nobody but its owner knows how it was made.
+		marks.Complete = true
+	} else {
+		// What it was made from is what it says, until it has become something else.
+		marks.Complete, marks.Digest = m.Marks.Complete, m.Marks.Digest
+	}
+	claimed, err := a.writeClaim(ctx, m, marks)
+	out.Machine = claimed
+	if claimed.Marks.Claim == marks.Claim {
+		out.Claim = marks.Claim
+	}
+	return err
 }
 
-func (a *Account) converge(ctx context.Context, m backends.Machine, c Change) (backends.Machine, error) {
-	claim := m.Marks.Claim
-	var err error
-	if c.Protect != nil && *c.Protect != m.Protected {
-		if m, err = a.protect(ctx, m, *c.Protect); err != nil {
-			return m, err
+// converge does what differs, one after the other.
+func (a *Account) converge(ctx context.Context, out *Updated, c Change) (err error) {
+	protect := func(on bool) error {
+		if c.Protect == nil || *c.Protect != on || out.Machine.Protected == on {
+			return nil
 		}
+		out.Machine, err = a.protect(ctx, out.Machine, on)
+		return err
+	}
+	// A cloud's protection may also refuse a reinstallation: lift it before, set it after.
+	if err := protect(false); err != nil {
+		return err
 	}
 	if c.Reinstall {
-		if m, err = a.reinstall(ctx, m, c); err != nil {
-			return m, err
+		if err := a.reinstall(ctx, out, c); err != nil {
+			return err
 		}
 	}
-	if want := wantedState(c.Spec.Start); c.Power && m.State != want {
-		if m, err = a.powerTo(ctx, c.Pool, claim, m, want); err != nil {
-			return m, err
+	if err := protect(true); err != nil {
+		return err
+	}
+	if c.Power {
+		if out.Machine, err = a.settle(ctx, c.Pool, out.Claim, out.Machine); err != nil {
+			return err
+		}
+		if want := wantedState(c.Spec.Start); out.Machine.State != want {
+			if out.Machine, err = a.powerTo(ctx, c.Pool, out.Claim, out.Machine, want); err != nil {
+				return err
+			}
 		}
 	}
-	if d := c.Spec.Marks.Digest; d != m.Marks.Digest {
-		marks := m.Marks
-		marks.Digest = d
-		if m, err = a.mark(ctx, m, marks); err != nil {
-			return m, err
-		}
-	}
-	return m, nil
+	return a.redigest(ctx, out, c)
 }
 
-// reinstall installs the image and waits until the machine runs again.
-func (a *Account) reinstall(ctx context.Context, m backends.Machine, c Change) (backends.Machine, error) {
+// redigest writes what the machine is made from by now.
+func (a *Account) redigest(ctx context.Context, out *Updated, c Change) (err error) {
+	switch m := out.Machine; {
+	case m.Marks.Digest == c.Spec.Marks.Digest:
+		return nil
+	case m.Marks.Claim != out.Claim:
+		return claimedAnew(m)
+	default:
+		marks := m.Marks
+		marks.Digest = c.Spec.Marks.Digest
+		out.Machine, err = a.mark(ctx, m, marks)
+		return err
+	}
+}
+
+// reinstall installs the image, says so in the digest at once, and waits until the
+// machine runs again.
+func (a *Account) reinstall(ctx context.Context, out *Updated, c Change) error {
 	var err error
 	switch r := a.Backend.(type) {
 	case backends.UserDataReinstaller:
 		if c.ReinstallUserData {
-			err = r.ReinstallWithUserData(ctx, m, c.Spec)
+			err = r.ReinstallWithUserData(ctx, out.Machine, c.Spec)
 		} else {
-			err = r.Reinstall(ctx, m, c.Spec)
+			err = r.Reinstall(ctx, out.Machine, c.Spec)
 		}
 	case backends.Reinstaller:
 		if c.ReinstallUserData {
-			return m, backends.Errorf(backends.Unsupported, "%s can't give a reinstalled machine new user data.", a.Definition.Title)
+			return backends.Errorf(backends.Unsupported, "%s can't give a reinstalled machine new user data.", a.Definition.Title)
 		}
-		err = r.Reinstall(ctx, m, c.Spec)
+		err = r.Reinstall(ctx, out.Machine, c.Spec)
 	default:
-		return m, backends.Errorf(backends.Unsupported, "%s can't reinstall a machine.", a.Definition.Title)
+		return backends.Errorf(backends.Unsupported, "%s can't reinstall a machine.", a.Definition.Title)
 	}
 	if err != nil {
-		return m, err
+		return err
 	}
-	return a.awaitState(ctx, c.Pool, m.Marks.Claim, m, backends.StateRunning)
+	out.Reinstalled = true
+	if err := a.redigest(ctx, out, c); err != nil {
+		return err
+	}
+	out.Machine, err = a.awaitState(ctx, c.Pool, out.Claim, out.Machine, backends.StateRunning)
+	return err
 }

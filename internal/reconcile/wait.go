@@ -12,18 +12,6 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
-// withGrace is a context that outlives the end of ctx by a while: a call that
-// changes something gets that long to answer after an interrupt, so that its
-// outcome is known instead of lost.
-func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
-	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		_ = backends.Sleep(out, interruptGrace)
-		cancel(context.Cause(ctx))
-	})
-	return out, func() { stop(); cancel(context.Canceled) }
-}
-
 // patient tells whether a wait goes on after an error of a poll: the machine is
 // still there, only the answer is missing.
 func patient(err error) bool {
@@ -73,6 +61,7 @@ func waitEnded(m backends.Machine, cause, failure error) error {
 		ended = "it was interrupted"
 	}
 	e := backends.Errorf(backends.ProviderError, "The wait for the machine %q (%s), last seen %s, ended early: %s.", m.Name, m.ID, m.State, ended)
+	e.Remedy = "Run again: it goes on where it ended. If the cloud is that slow, give it more time in the resource's timeouts."
 	if failure != nil {
 		e.Message += fmt.Sprintf(" The last poll failed: %v", failure)
 	}
@@ -83,6 +72,12 @@ func waitEnded(m backends.Machine, cause, failure error) error {
 // Interrupted tells whether an operation ended because it was told to stop
 // (Ctrl-C), not because it failed or its time was up.
 func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }
+
+// vanished is the error of a machine that went away while we worked on it.
+func vanished(m backends.Machine) error {
+	return backends.Errorf(backends.NotFound, "The machine %q (%s) vanished: someone else deleted it.", m.Name, m.ID).
+		WithRemedy("Plan again: it is planned anew.")
+}
 
 // settleTime is how long a machine must show the wrong power state before we act:
 // between two actions of a cloud it may show it for a moment.
@@ -97,7 +92,7 @@ func (a *Account) awaitState(ctx context.Context, pool, claim string, m backends
 	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
 		switch {
 		case missing:
-			return false, backends.Errorf(backends.NotFound, "The machine %s vanished while it was waited for.", m.ID)
+			return false, vanished(m)
 		case m.Marks.Claim != claim:
 			return false, claimedAnew(m)
 		case m.State == want:

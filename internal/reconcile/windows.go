@@ -28,10 +28,6 @@ const (
 	// refreshAge is how old a list may be for a refresh or a look-up: the objects of
 	// one plan share it. It is never scaled, since it is no wait.
 	refreshAge = 5 * time.Second
-	// interruptGrace is what a call that changes something gets to end after an
-	// interrupt, so that its outcome is known. It is never scaled: the cloud is as slow
-	// as it is.
-	interruptGrace = 5 * time.Second
 )
 
 // poll is the pause before the nth poll of a wait, n from 0.

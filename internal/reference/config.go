@@ -17,10 +17,6 @@ import (
 // what the manifest says, references that can't be parsed, and, when those are
 // right, what the definition finds in the whole. Paths begin with at.
 func checkConfig(d *backends.Definition, config backends.Values, at backends.Path) []*backends.Error {
-	if hasObjectList(d.Manifest.Account) {
-		return []*backends.Error{backends.Errorf(backends.InvalidConfig,
-			"The definition of %s has a list of objects among the account's fields, which no uri can hold.", d.ID)}
-	}
 	issues := backends.Validate(d.Manifest.Account, config, at)
 	if len(issues) > 0 {
 		return issues
@@ -38,12 +34,6 @@ func checkConfig(d *backends.Definition, config backends.Values, at backends.Pat
 		issues = append(issues, e.At(path...))
 	}
 	return issues
-}
-
-func hasObjectList(fields []backends.Field) bool {
-	return slices.ContainsFunc(fields, func(f backends.Field) bool {
-		return f.Type == backends.TypeObjectList || hasObjectList(f.Fields)
-	})
 }
 
 // checkReferences parses every text that has a secret reference's scheme. Secret

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
 var (
-	tenantForm   = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)               // spec: tenant ids
-	accountForm  = regexp.MustCompile(`^[a-z0-9._-]{1,63}$`)                    // the specification, "Create an account"
-	hostnameForm = regexp.MustCompile(`^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$`) // one label of RFC 1123, lower case
-	volumeForm   = regexp.MustCompile(`^[a-z](?:[-a-z0-9]{0,40}[a-z0-9])?$`)    // the specification, providerVolumes
-	quotable     = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._ -]{0,39}$`)   // what a message may repeat
-	machineMax   = 256
-	hostnameMax  = 63
+	tenantForm  = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)             // spec: tenant ids
+	accountForm = regexp.MustCompile(`^[a-z0-9._-]{1,63}$`)                  // the specification, "Create an account"
+	volumeForm  = regexp.MustCompile(`^[a-z](?:[-a-z0-9]{0,40}[a-z0-9])?$`)  // the specification, providerVolumes
+	quotable    = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._ -]{0,39}$`) // what a message may repeat
+	machineMax  = 256
 )
 
 // TenantProblem tells what is wrong with a tenant's id; "" when nothing is.
@@ -44,20 +44,9 @@ func PoolNameProblem(name string) string {
 	return ""
 }
 
-// InstanceNameProblem tells what is wrong with an instance's name, which is the
-// guest's hostname too (RFC 1123 §2.1, in lower case as DESIGN.md §5 wants it); ""
-// when nothing is.
-func InstanceNameProblem(name string) string {
-	if len(name) > hostnameMax {
-		return "An instance name has at most 63 characters."
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if !hostnameForm.MatchString(label) {
-			return "An instance name is a hostname: lower-case letters, digits and hyphens, a letter or digit first and last, parts joined by dots."
-		}
-	}
-	return ""
-}
+// InstanceNameProblem tells what is wrong with an instance's name; "" when nothing
+// is: see [backends.HostnameProblem].
+func InstanceNameProblem(name string) string { return backends.HostnameProblem(name) }
 
 // VolumeNameProblem tells what is wrong with a volume's name; "" when nothing is.
 func VolumeNameProblem(name string) string {

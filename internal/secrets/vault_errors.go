@@ -116,7 +116,9 @@ func where(client *api.Client) string {
 	if err != nil {
 		return "its address"
 	}
-	return u.Scheme + "://" + u.Host + u.Path
+	// In user:12/secret@host, which lacks an escape, host and port are read where
+	// credentials are meant.
+	return backends.WithoutUserinfo(u.Scheme + "://" + u.Host + u.Path)
 }
 
 // isCertificate tells whether a connection failed because of the server's

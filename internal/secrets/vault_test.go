@@ -175,6 +175,9 @@ func TestVaultUnreachable(t *testing.T) {
 	if e := wantFailure(t, r, "vault://secret/app#token", "nothing listens at http://"+address); e.Retryable {
 		t.Error("retryable")
 	}
+	// Unescaped, a password's beginning is read as a port, and its rest as a path.
+	r = mustNew(t, Config{Vault: VaultConfig{Address: "http://" + address + "/S3CR3T@vault.example", Token: "t0k3n"}})
+	wantFailure(t, r, "vault://secret/app#token", "nothing listens at http://…@vault.example")
 
 	f := newFakeVault()
 	tls := httptest.NewTLSServer(f)

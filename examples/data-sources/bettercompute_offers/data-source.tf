@@ -1,4 +1,4 @@
-# The cheapest that is in stock with 4 processors and 8 GiB.
+# The cheapest that is in stock with 4 processors and 8 GiB; null if there is none.
 data "bettercompute_offers" "medium" {
   provider_account = bettercompute_provider_account.main.uri
   min_vcpu         = 4
@@ -6,5 +6,5 @@ data "bettercompute_offers" "medium" {
 }
 
 output "cheapest" {
-  value = [for offer in data.bettercompute_offers.medium.offers : "${offer.id}: ${offer.price_per_hour} ${offer.currency}" if offer.available][0]
+  value = try([for offer in data.bettercompute_offers.medium.offers : "${offer.id}: ${offer.price_per_hour} ${offer.currency}" if offer.available][0], null)
 }

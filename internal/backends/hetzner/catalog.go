@@ -167,19 +167,35 @@ func (c *catalog) offer(t *hcloud.ServerType, location string) backends.Offer {
 }
 
 // offers are the offers that can be ordered now or when they are back in stock:
-// types that are being withdrawn are left out, as the specification wants.
-func (c *catalog) offers() []backends.Offer {
+// types that are being withdrawn are left out, as the specification wants, unless
+// they are asked for. A server keeps its price where its type isn't sold any more,
+// so then a location with no more than a price counts too.
+func (c *catalog) offers(withdrawn bool) []backends.Offer {
 	var out []backends.Offer
 	for _, t := range c.types {
-		for _, l := range t.Locations {
-			location := l.Location.Name
-			if state, _ := at(t, location); state == gone || isDeprecated(t, location) {
+		for _, location := range locationsOf(t, withdrawn) {
+			if state, _ := at(t, location); !withdrawn && (state == gone || isDeprecated(t, location)) {
 				continue
 			}
 			out = append(out, c.offer(t, location))
 		}
 	}
 	backends.SortOffers(out)
+	return out
+}
+
+// locationsOf are the locations that a type names, those with only a price if asked
+// for.
+func locationsOf(t *hcloud.ServerType, priced bool) []string {
+	var out []string
+	for _, l := range t.Locations {
+		out = append(out, l.Location.Name)
+	}
+	for _, p := range t.Pricings {
+		if priced && p.Location != nil && !slices.Contains(out, p.Location.Name) {
+			out = append(out, p.Location.Name)
+		}
+	}
 	return out
 }
 
@@ -190,5 +206,5 @@ func (c *Client) Offers(ctx context.Context, query backends.OfferQuery) ([]backe
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(catalog.offers(), func(o backends.Offer) bool { return !query.Matches(o) }), nil
+	return slices.DeleteFunc(catalog.offers(query.Withdrawn), func(o backends.Offer) bool { return !query.Matches(o) }), nil
 }

@@ -19,7 +19,7 @@ func (c *Client) MarkMachine(ctx context.Context, m backends.Machine, marks back
 	what := "Labelling " + called(m)
 	id, err := serverID(what, m.ID)
 	if err != nil {
-		return backends.Machine{}, err
+		return m, err
 	}
 	labels := c.marks.write(m.Labels, marks)
 	s, err := request(ctx, backends.Idempotent, what,
@@ -31,7 +31,7 @@ func (c *Client) MarkMachine(ctx context.Context, m backends.Machine, marks back
 			return s, answer, err
 		})
 	if err != nil {
-		return backends.Machine{}, err
+		return m, err
 	}
 	return c.machine(s), nil
 }
@@ -103,20 +103,26 @@ func (c *Client) rebuild(ctx context.Context, m backends.Machine, image string, 
 	if issue != nil {
 		return issue
 	}
+	before, err := c.newestAction(ctx, what, id)
+	if err != nil {
+		return err
+	}
 	lost := false
 	return c.act(ctx, what, func(ctx context.Context) (*hcloud.Action, *hcloud.Response, error) {
 		if lost {
-			// The answer was lost: a rebuild that runs is not started again, which
-			// would wipe what the guest has set up since.
-			running, answer, err := c.runningRebuild(ctx, id)
-			if running != nil || err != nil {
-				return running, answer, err
+			// The answer was lost: a rebuild that was begun, ended or not, is not started
+			// again, which would wipe what the guest has set up since.
+			begun, answer, err := c.rebuildAfter(ctx, id, before)
+			if begun != nil || err != nil {
+				return begun, answer, err
 			}
 		}
 		// The id goes as text, as the API's description has it.
 		result, answer, err := c.api.Server.RebuildWithResult(ctx, &hcloud.Server{ID: id},
 			hcloud.ServerRebuildOpts{Image: &hcloud.Image{Name: imageID}, UserData: userData})
-		lost = err != nil && !turnedDown(answer)
+		// Once lost, always in doubt: a refusal of the next try (the server is locked,
+		// perhaps by the very rebuild) says nothing about this one.
+		lost = lost || !turnedDown(answer)
 		return result.Action, answer, err
 	}, waitForEnd)
 }
@@ -127,18 +133,38 @@ func turnedDown(answer *hcloud.Response) bool {
 		answer.StatusCode >= http.StatusBadRequest && answer.StatusCode < http.StatusInternalServerError
 }
 
-// runningRebuild is the server's rebuild that hasn't ended, nil without one.
-func (c *Client) runningRebuild(ctx context.Context, id int64) (*hcloud.Action, *hcloud.Response, error) {
-	actions, answer, err := c.api.Server.Action.ListFor(ctx, &hcloud.Server{ID: id}, hcloud.ActionListOpts{
-		ListOpts: hcloud.ListOpts{PerPage: perPage}, Status: []hcloud.ActionStatus{hcloud.ActionStatusRunning},
-		Sort: []string{"id:desc"},
-	})
+// newestAction is the id of the server's newest action, 0 without one. Ids tell
+// what came later; the clocks of two machines don't.
+func (c *Client) newestAction(ctx context.Context, what string, id int64) (int64, error) {
+	actions, err := request(ctx, backends.Idempotent, what,
+		func(ctx context.Context) ([]*hcloud.Action, *hcloud.Response, error) {
+			return c.newestActions(ctx, id)
+		})
+	var newest int64
 	for _, a := range actions {
-		if a.Command == "rebuild_server" && a.Status == hcloud.ActionStatusRunning {
-			return a, answer, err
+		newest = max(newest, a.ID)
+	}
+	return newest, err
+}
+
+// rebuildAfter is the server's newest rebuild that was begun after an action, nil
+// without one.
+func (c *Client) rebuildAfter(ctx context.Context, id, after int64) (*hcloud.Action, *hcloud.Response, error) {
+	actions, answer, err := c.newestActions(ctx, id)
+	var newest *hcloud.Action
+	for _, a := range actions {
+		if a.Command == "rebuild_server" && a.ID > after && (newest == nil || a.ID > newest.ID) {
+			newest = a
 		}
 	}
-	return nil, answer, err
+	return newest, answer, err
+}
+
+// newestActions is one page of the server's actions, the newest first.
+func (c *Client) newestActions(ctx context.Context, id int64) ([]*hcloud.Action, *hcloud.Response, error) {
+	return c.api.Server.Action.ListFor(ctx, &hcloud.Server{ID: id}, hcloud.ActionListOpts{
+		ListOpts: hcloud.ListOpts{PerPage: perPage}, Sort: []string{"id:desc"},
+	})
 }
 
 // typeOf is the machine's server type: of the catalog, or the one that the server

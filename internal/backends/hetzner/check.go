@@ -6,7 +6,6 @@ package hetzner
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"unicode/utf8"
 
@@ -16,22 +15,14 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
-const (
-	// maxName is the longest label of a domain name (RFC 1123), and what a server's
-	// name may have in all: it is the guest's hostname, and Linux takes 64 bytes.
-	maxName = 63
-	// maxUserData is the API's limit in bytes.
-	maxUserData = 32 << 10
-)
-
-// nameForm is a hostname of RFC 1123 in lower case.
-var nameForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$`)
+// maxUserData is the API's limit in bytes.
+const maxUserData = 32 << 10
 
 // CheckMachine implements [backends.Backend]. It reads the catalog and the image,
 // each once in ten minutes, and nothing else: whether the networks, firewalls and
 // groups exist is for the creating call to say.
 func (c *Client) CheckMachine(ctx context.Context, spec backends.MachineSpec) (backends.Resolved, []*backends.Error, error) {
-	issues := c.checkForm(spec)
+	issues := c.CheckForm(spec)
 	var out backends.Resolved
 	if spec.Offer == "" && spec.Image == "" && spec.Region == "" {
 		return out, issues, nil
@@ -126,7 +117,7 @@ func (c *catalog) check(name, region string) (t *hcloud.ServerType, offer *backe
 // ""), the cheapest first.
 func (c *catalog) alternatives(region string) []string {
 	var out []string
-	for _, o := range c.offers() {
+	for _, o := range c.offers(false) {
 		if (region == "" || o.Region == region) && o.Available && !slices.Contains(out, o.ID) {
 			out = append(out, o.ID)
 		}
@@ -163,12 +154,12 @@ func (c *catalog) regionsOf(t *hcloud.ServerType) []string {
 	return out
 }
 
-// checkForm reports what can be told without the catalog.
-func (c *Client) checkForm(spec backends.MachineSpec) []*backends.Error {
-	var issues []*backends.Error
-	if spec.Name != "" && (len(spec.Name) > maxName || !nameForm.MatchString(spec.Name)) {
-		issues = append(issues, backends.Errorf(backends.InvalidInput, "%q is not a hostname: lower-case letters, digits and inner hyphens, in parts joined by dots, %d characters at most.",
-			spec.Name, maxName).At("name"))
+// CheckForm implements [backends.Backend]. The options are held against the manifest
+// again: what a plan didn't know was checked by nobody yet.
+func (c *Client) CheckForm(spec backends.MachineSpec) []*backends.Error {
+	issues := backends.Validate(machineFields(), spec.Options, backends.Path{attribute})
+	if problem := backends.HostnameProblem(spec.Name); spec.Name != "" && problem != "" {
+		issues = append(issues, backends.Errorf(backends.InvalidInput, "The name %q can't be used. %s", spec.Name, problem).At("name"))
 	}
 	if spec.Network != "" {
 		if problem := checkID(spec.Network); problem != "" {

@@ -4,8 +4,10 @@
 package hetzner
 
 import (
+	"fmt"
 	"maps"
 	"math/big"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +141,73 @@ func TestCheckMachine(t *testing.T) {
 	for call := range counts(cloud) {
 		if !strings.HasPrefix(call, "GET ") {
 			t.Errorf("a check called %s", call)
+		}
+	}
+}
+
+// What no catalog is needed for is told without a call, and by CheckMachine too when
+// the catalog can't be read.
+func TestCheckFormMakesNoCall(t *testing.T) {
+	s := always(answer{status: 500})
+	c := clientOf(t, s, &fixedSecrets{err: backends.Errorf(backends.InvalidConfig, "no secret")})
+	spec := testSpec()
+	spec.Name, spec.Labels, spec.Network = "Web", map[string]string{"-": "x"}, "main"
+	spec.UserData = strings.Repeat("x", 33<<10)
+	spec.Options = backends.Values{
+		"placement_group_id": "one", "firewall_ids": []any{"1", "two", backends.Unknown}, "public_ipv4": false, "public_ipv6": backends.Unknown,
+	}
+	paths := func(issues []*backends.Error) string {
+		var out []string
+		for _, e := range issues {
+			out = append(out, e.Path.String())
+		}
+		return strings.Join(out, " ")
+	}
+	const want = "hetzner_cloud.firewall_ids[1] hetzner_cloud.placement_group_id name network_id labels "
+	if got := paths(c.CheckForm(spec)); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if len(s.requests) > 0 {
+		t.Errorf("calls %v", s.requests)
+	}
+	_, issues, err := c.CheckMachine(t.Context(), spec)
+	if got := paths(issues); !backends.HasCode(err, backends.InvalidConfig) || got != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if issues := c.CheckForm(backends.MachineSpec{}); len(issues) > 0 {
+		t.Errorf("nothing known: %v", issues)
+	}
+}
+
+func TestWithdrawnOffersAreListedOnRequest(t *testing.T) {
+	const list = `{"server_types":[
+		{"id":1,"name":"sold","prices":[{"location":"fsn1","price_hourly":{"net":"1","gross":"1.19"}},{"location":"hel1","price_hourly":{"net":"2","gross":"2.38"}}],
+		 "locations":[{"id":1,"name":"fsn1","available":true,"deprecation":null}]},
+		{"id":2,"name":"going","prices":[{"location":"fsn1","price_hourly":{"net":"3","gross":"3.57"}}],
+		 "locations":[{"id":1,"name":"fsn1","available":true,"deprecation":{"announced":"2020-01-01T00:00:00Z","unavailable_after":"2999-01-01T00:00:00Z"}}]},
+		{"id":3,"name":"gone","prices":[{"location":"fsn1","price_hourly":{"net":"4","gross":"4.76"}}],
+		 "locations":[{"id":1,"name":"fsn1","available":true,"deprecation":{"announced":"2020-01-01T00:00:00Z","unavailable_after":"2020-02-01T00:00:00Z"}}]}],
+		"meta":{"pagination":{"page":1,"per_page":50}}}`
+	c := clientOf(t, &script{answer: func(r *http.Request, _ int) answer {
+		if strings.HasSuffix(r.URL.Path, "/pricing") {
+			return jsonAnswer(200, `{"pricing":{"currency":"EUR"}}`)
+		}
+		return jsonAnswer(200, list)
+	}}, &fixedSecrets{token: testToken})
+	for withdrawn, want := range map[bool]string{
+		false: "sold@fsn1=1.19 true",
+		true:  "sold@fsn1=1.19 true, sold@hel1=2.38 false, going@fsn1=3.57 true, gone@fsn1=4.76 false",
+	} {
+		offers, err := c.Offers(t.Context(), backends.OfferQuery{Withdrawn: withdrawn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range offers {
+			got = append(got, fmt.Sprintf("%s@%s=%s %v", o.ID, o.Region, o.PricePerHour.FloatString(2), o.Available))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("withdrawn %v: %v, want %s", withdrawn, got, want)
 		}
 	}
 }

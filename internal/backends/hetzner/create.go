@@ -48,7 +48,7 @@ type createAnswer struct {
 // it; see [Client.FinishMachine]. A server that still needs them isn't started.
 func (c *Client) MakeMachine(ctx context.Context, spec backends.MachineSpec) (backends.Machine, error) {
 	what := "Creating server " + spec.Name
-	if issues := c.checkForm(spec); len(issues) > 0 {
+	if issues := c.CheckForm(spec); len(issues) > 0 {
 		return backends.Machine{}, issues[0]
 	}
 	body, err := c.createBody(ctx, spec)

@@ -30,9 +30,7 @@ func (c *Client) Diagnose(ctx context.Context, m backends.Machine) error {
 	}
 	actions, err := request(ctx, backends.Idempotent, what,
 		func(ctx context.Context) ([]*hcloud.Action, *hcloud.Response, error) {
-			return c.api.Server.Action.ListFor(ctx, &hcloud.Server{ID: id}, hcloud.ActionListOpts{
-				ListOpts: hcloud.ListOpts{PerPage: perPage}, Sort: []string{"id:desc"},
-			})
+			return c.newestActions(ctx, id)
 		})
 	if err != nil {
 		return err

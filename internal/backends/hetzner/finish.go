@@ -95,7 +95,11 @@ func (c *Client) FinishMachine(ctx context.Context, m backends.Machine, spec bac
 			return c.machine(s), err
 		}
 	}
-	return c.GetMachine(ctx, m.ID)
+	last, err := c.GetMachine(ctx, m.ID)
+	if err != nil {
+		return c.machine(s), err
+	}
+	return last, nil
 }
 
 func (c *Client) attach(ctx context.Context, s *hcloud.Server, n network) error {

@@ -5,7 +5,6 @@ package hetzner
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"strings"
@@ -254,75 +253,6 @@ func TestMachineIDsAreNumbers(t *testing.T) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-}
-
-func TestReinstall(t *testing.T) {
-	c, cloud := emulatedClient(t, emulated.Options{})
-	m := made(t, c, func(s *backends.MachineSpec) { s.UserData = "#!/bin/sh\necho old" })
-	spec := testSpec()
-	spec.Image, spec.UserData = "debian-13", "#!/bin/sh\necho new"
-	if err := c.Reinstall(t.Context(), m, spec); err != nil {
-		t.Fatal(err)
-	}
-	if s := cloud.Servers()[0]; s.Image != 310557660 || s.UserData != "#!/bin/sh\necho old" {
-		t.Errorf("got %+v", s)
-	}
-	if err := c.ReinstallWithUserData(t.Context(), m, spec); err != nil {
-		t.Fatal(err)
-	}
-	if s := cloud.Servers()[0]; s.UserData != spec.UserData {
-		t.Errorf("got %+v", s)
-	}
-	spec.Image = "nope"
-	if e := wantError(t, c.Reinstall(t.Context(), m, spec)); e.Path.String() != "image" {
-		t.Errorf("got %v", e)
-	}
-	spec.UserData = strings.Repeat("x", 33<<10)
-	if e := wantError(t, c.ReinstallWithUserData(t.Context(), m, spec)); e.Code != backends.InvalidInput || e.Path != nil {
-		t.Errorf("got %v", e)
-	}
-}
-
-func TestReinstallOfATypeNoLongerSold(t *testing.T) {
-	cloud := emulated.New(emulated.Options{})
-	m := made(t, clientOf(t, emulator.Transport(cloud), &fixedSecrets{token: testToken}), func(s *backends.MachineSpec) { s.Offer = "cax11" })
-	if !cloud.Withdraw("cax11") {
-		t.Fatal("cax11 is not in the catalog")
-	}
-	c := clientOf(t, emulator.Transport(cloud), &fixedSecrets{token: testToken})
-	spec := testSpec()
-	spec.Image = "debian-13"
-	if err := c.Reinstall(t.Context(), m, spec); err != nil {
-		t.Fatal(err)
-	}
-	if got := cloud.Servers()[0].Image; got != 310557661 {
-		t.Errorf("image %d is not the one for arm", got)
-	}
-}
-
-func TestLostReinstallIsNotStartedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cloud := emulated.New(emulated.Options{Boot: time.Minute})
-		lost := false
-		transport := roundTrip(func(r *http.Request) (*http.Response, error) {
-			a, err := emulator.Transport(cloud).RoundTrip(r)
-			if strings.HasSuffix(r.URL.Path, "/rebuild") && !lost && err == nil && a.StatusCode == http.StatusCreated {
-				lost = true
-				return nil, io.ErrUnexpectedEOF
-			}
-			return a, err
-		})
-		c := clientOf(t, transport, &fixedSecrets{token: testToken})
-		m := made(t, c)
-		time.Sleep(2 * time.Minute) // of the bubble's clock: the server boots
-		cloud.ClearCalls()
-		if err := c.Reinstall(t.Context(), m, testSpec()); err != nil {
-			t.Fatal(err)
-		}
-		if n := counts(cloud)["POST /v1/servers/ID/actions/rebuild"]; n != 1 || !lost {
-			t.Errorf("%d rebuilds", n)
-		}
-	})
 }
 
 func TestDiagnose(t *testing.T) {

@@ -112,7 +112,7 @@ func checkEndpoint(s string) string {
 	switch {
 	case err != nil || u.Host == "" || u.Hostname() == "":
 		return "The endpoint is not a url such as " + DefaultEndpoint + "."
-	case u.User != nil:
+	case u.User != nil || strings.Contains(s, "@"): // user:12/x@host is a host, a port and a path
 		return "The endpoint must hold no user name or password: credentials go into the token's reference."
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#"):
 		return "The endpoint must have no query and no fragment."

@@ -44,6 +44,7 @@ func TestEndpoint(t *testing.T) {
 		"http://127.0.0.1.example/v1":      false,
 		"https://user:hunter2@api.test/v1": false,
 		"http://user:hunter2@[::1":         false,
+		"https://user:12/hunter2@api.test": false,
 		"https://api.test/v1?hunter2=1":    false,
 		"https://api.test/v1?":             false,
 		"https://api.test/v1#hunter2":      false,

@@ -12,16 +12,22 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/conformance"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/conformance/recording"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/flagvalue"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/secrets"
 )
+
+// defaultTimeout is some times what a run takes where machines boot in a minute.
+const defaultTimeout = 30 * time.Minute
 
 // The exit statuses.
 const (
@@ -42,8 +48,11 @@ ACCOUNT-URI is an account's uri attribute, such as
 are resolved from the environment (env://) and from Vault (vault://, by VAULT_ADDR
 and its like).
 
+Where the account, the offer or the image can't be used at all, the remaining
+cases are skipped.
+
 Exit status: 0 if nothing failed, 1 if something did or couldn't be cleaned up,
-2 for wrong arguments.
+2 for wrong arguments, such as a reference to a variable that isn't set.
 
 Flags:
 `
@@ -74,7 +83,7 @@ func Run(ctx context.Context, args []string, registry *backends.Registry, stdout
 	}
 	var subject conformance.Subject
 	if err == nil {
-		subject, err = o.subject(registry)
+		subject, err = o.subject(ctx, registry)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "conformance: %v\n", err)
@@ -100,7 +109,8 @@ func (o *options) flags() *flag.FlagSet {
 	flags.StringVar(&o.record, "record", "", "record all requests and answers in this `file`, without credentials")
 	flags.StringVar(&o.replay, "replay", "", "answer all requests from this recorded `file`: no network, no secrets; needs the other arguments of the recorded run; "+backends.TimeScaleVariable+"=0.01 makes it fast")
 	flags.StringVar(&o.only, "run", "", "run only the cases whose names match this `regexp`")
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "end the run after this `duration`")
+	o.timeout = defaultTimeout
+	flags.Var((*flagvalue.Duration)(&o.timeout), "timeout", "end the run after this `duration`")
 	flags.BoolVar(&o.list, "list", false, "list the cases and end")
 	return flags
 }
@@ -152,7 +162,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 }
 
 // subject is what the arguments name, all but its environment's transport.
-func (o *options) subject(registry *backends.Registry) (conformance.Subject, error) {
+func (o *options) subject(ctx context.Context, registry *backends.Registry) (conformance.Subject, error) {
 	s := conformance.Subject{
 		Offer: o.offer, Image: o.image, Region: o.region, Prefix: o.prefix, PowerUnobservable: !o.powerObservable,
 		Environment: backends.Environment{UserAgent: "terraform-provider-bettercompute-conformance", Log: slog.New(slog.DiscardHandler)},
@@ -182,7 +192,46 @@ func (o *options) subject(registry *backends.Registry) (conformance.Subject, err
 		return s, issues[0]
 	}
 	s.Environment.Secrets = resolver
-	return s, nil
+	if o.replay != "" {
+		return s, nil // a recording needs no secrets
+	}
+	return s, o.resolves(ctx, s)
+}
+
+// resolves makes sure that the references lead to something: one that doesn't is a
+// mistake of the command line, not of the backend.
+func (o *options) resolves(ctx context.Context, s conformance.Subject) error {
+	for _, name := range references(s.Account.FullConfig()) {
+		if _, err := s.Environment.Secrets.Resolve(ctx, name); err != nil {
+			return fmt.Errorf("the account: %w", err)
+		}
+	}
+	if o.wrongCredential != "" {
+		if _, err := s.Environment.Secrets.Resolve(ctx, o.wrongCredential); err != nil {
+			return fmt.Errorf("-wrong-credential: %w", err)
+		}
+	}
+	return nil
+}
+
+// references are the secret references in a configuration, at any depth.
+func references(tree any) []string {
+	var out []string
+	switch x := tree.(type) {
+	case backends.Values:
+		for _, name := range slices.Sorted(maps.Keys(x)) {
+			out = append(out, references(x[name])...)
+		}
+	case []any:
+		for _, value := range x {
+			out = append(out, references(value)...)
+		}
+	case string:
+		if _, err := secrets.Parse(x); err == nil {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 func matchesAny(only *regexp.Regexp) bool {

@@ -202,11 +202,15 @@ func TestArguments(t *testing.T) {
 		"both":             {append([]string{uri, "-record", "a", "-replay", "b", "-prefix", "p"}, good...), "exclude each other"},
 		"no prefix":        {append([]string{uri, "-record", "a"}, good...), "need a -prefix"},
 		"no time":          {append([]string{uri, "-timeout", "0s"}, good...), "-timeout"},
+		"no unit":          {append([]string{uri, "-timeout", "90"}, good...), "say 90s for seconds"},
+		"no token":         {append([]string{strings.ReplaceAll(uri, "HCLOUD_TOKEN", "CONFORMANCE_TEST_UNSET")}, good...), "the account: "},
+		"no wrong one":     {append([]string{strings.ReplaceAll(uri, "HCLOUD_TOKEN", tokenVariable), "-wrong-credential", "env://CONFORMANCE_TEST_UNSET"}, good...), "-wrong-credential: "},
 		"literal":          {append([]string{uri, "-wrong-credential", "hunter2hunter2"}, good...), "-wrong-credential"},
 		"all at once":      {nil, "-offer is required\n-image is required"},
 		"flags around uri": {append(append([]string{}, good...), uri, "-run", "nothing"), "no case's name"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Setenv(tokenVariable, token)
 			status, stdout, stderr := run(t.Context(), t, c.args...)
 			if status != 2 || !strings.Contains(stderr, c.want) || stdout != "" {
 				t.Errorf("status %d, stdout %q, stderr %q; want status 2 and %q", status, stdout, stderr, c.want)

@@ -11,89 +11,164 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/flagvalue"
 )
+
+// defaultBoot is long enough to be seen and short enough to be waited for.
+const defaultBoot = 2 * time.Second
 
 const about = `Usage: terraform-provider-bettercompute emulate [flags]
 
 Serves emulated clouds on loopback ports until it is interrupted. Nothing
-leaves this machine, nothing costs anything, and any token that isn't empty
-works. The control API (GET and DELETE /calls, GET /objects, POST and DELETE
+leaves this machine, nothing costs anything, and without -project any token
+that isn't empty works. The control API (GET and DELETE /calls, GET /objects, POST and DELETE
 /faults) lets tests count calls and inject failures.
 
 `
 
-// Run serves the emulated clouds as the arguments say, until the context ends.
-// Asking for help (-h) is no error; a bad flag is one, and stderr explains it.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("emulate", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), about)
-		flags.PrintDefaults()
+// ErrUsage is what [Run]'s error is (errors.Is) when the command line is wrong:
+// for a process, exit status 2.
+var ErrUsage = errors.New("emulate -h lists the flags")
+
+// usageError is a wrong command line. Its text is one line per mistake, and one
+// that says where help is.
+func usageError(problems ...error) error {
+	if len(problems) == 0 {
+		return nil
 	}
-	addresses := map[string]*string{}
+	return errors.Join(append(problems, ErrUsage)...)
+}
+
+// options is the command line.
+type options struct {
+	addresses map[string]*string // by the clouds' names
+	control   string
+	state     string
+	settings  emulator.Settings
+	projects  projectFlag
+}
+
+// projectFlag adds projects, and keeps what is wrong with one: returned to the flag
+// package, it would come with the value, which may be a token.
+type projectFlag struct {
+	emulator.Projects
+	err error
+}
+
+// Set implements [flag.Value].
+func (p *projectFlag) Set(text string) error {
+	p.err = errors.Join(p.err, p.Projects.Set(text))
+	return nil
+}
+
+func (o *options) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("emulate", flag.ContinueOnError)
+	// What is wrong is returned, and printed once, by the caller.
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	o.addresses = map[string]*string{}
 	for _, cloud := range clouds {
-		addresses[cloud.Name] = flags.String(cloud.Name, cloud.Address,
+		o.addresses[cloud.Name] = flags.String(cloud.Name, cloud.Address,
 			"loopback `address` of the emulated "+cloud.Title+"; port 0 is any free port")
 	}
-	control := flags.String("control", "127.0.0.1:8800", "loopback `address` of the control API")
-	state := flags.String("state", "", "`file` that keeps the objects from one run to the next")
-	settings := emulator.Settings{Projects: emulator.Projects{}}
-	flags.DurationVar(&settings.Latency, "latency", 0, "`duration` added to every call, e.g. 50ms")
-	flags.DurationVar(&settings.Boot, "boot", 2*time.Second, "`duration` a machine takes until it runs")
-	flags.IntVar(&settings.RateLimit, "rate-limit", 0, "`calls` per hour and project; 0 is no limit")
-	flags.Var(settings.Projects, "project", "`TOKEN=NAME`: let a token see a project of its own (repeatable); without any, all tokens see one project")
+	flags.StringVar(&o.control, "control", "127.0.0.1:8800", "loopback `address` of the control API")
+	flags.StringVar(&o.state, "state", "", "`file` that keeps the objects from one run to the next")
+	o.settings = emulator.Settings{Boot: defaultBoot, Projects: emulator.Projects{}}
+	flags.Var((*flagvalue.Duration)(&o.settings.Latency), "latency", "`duration` added to every call, e.g. 50ms")
+	flags.Var((*flagvalue.Duration)(&o.settings.Boot), "boot", "`duration` a machine takes until it runs")
+	flags.Var((*flagvalue.Count)(&o.settings.RateLimit), "rate-limit", "`calls` per hour and project; 0 is no limit")
+	o.projects.Projects = o.settings.Projects
+	flags.Var(&o.projects, "project", "`TOKEN=NAME`: let a token see a project of its own, and refuse tokens that are not named (repeatable); without any, all tokens see one project")
+	return flags
+}
+
+// Run serves the emulated clouds as the arguments say, until the context ends.
+// Asking for help (-h) is no error, and stderr gets it. A wrong command line is
+// [ErrUsage].
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o options
+	flags := o.flags()
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stderr, about)
+		flags.SetOutput(stderr)
+		flags.PrintDefaults()
 		return nil
 	} else if err != nil {
-		return err
+		return usageError(err)
 	}
-	if err := check(flags, settings); err != nil {
+	if err := usageError(o.problems(flags)...); err != nil {
 		return err
 	}
 
-	where := emulator.Listening{Control: *control, Services: map[string]string{}}
+	where := emulator.Listening{Control: o.control, Services: map[string]string{}}
 	services := make([]emulator.Service, len(clouds))
 	for i, cloud := range clouds {
-		services[i] = cloud.New(settings)
-		where.Services[cloud.Name] = *addresses[cloud.Name]
+		services[i] = cloud.New(o.settings)
+		where.Services[cloud.Name] = *o.addresses[cloud.Name]
 	}
 	report := func(err error) { fmt.Fprintln(stderr, "emulate:", err) }
-	e, err := emulator.New(*state, report, services...)
+	e, err := emulator.New(o.state, report, services...)
 	if err != nil {
 		return err
 	}
-	where.Ready = func(control string, bound map[string]string) { announce(stdout, control, bound) }
+	// A place that can't be written shows now, not after the first machine.
+	if err := e.Save(); err != nil {
+		return fmt.Errorf("-state %s: %w", o.state, err)
+	}
+	where.Ready = func(control string, bound map[string]string) { o.announce(stdout, control, bound) }
 	return errors.Join(e.ListenAndServe(ctx, where), e.Save())
 }
 
-func check(flags *flag.FlagSet, settings emulator.Settings) error {
+// problems is what is wrong with values that are well-formed.
+func (o *options) problems(flags *flag.FlagSet) []error {
 	var problems []error
 	if flags.NArg() > 0 {
 		problems = append(problems, fmt.Errorf("unexpected argument %q", flags.Arg(0)))
 	}
-	if settings.Latency < 0 {
-		problems = append(problems, errors.New("-latency must not be negative"))
+	for _, cloud := range clouds {
+		if err := emulator.CheckLoopback(*o.addresses[cloud.Name]); err != nil {
+			problems = append(problems, fmt.Errorf("-%s: %w", cloud.Name, err))
+		}
 	}
-	if settings.Boot < 0 {
-		problems = append(problems, errors.New("-boot must not be negative"))
+	if o.projects.err != nil {
+		problems = append(problems, fmt.Errorf("-project: %w", o.projects.err))
 	}
-	if settings.RateLimit < 0 {
-		problems = append(problems, errors.New("-rate-limit must not be negative"))
+	if err := emulator.CheckLoopback(o.control); err != nil {
+		problems = append(problems, fmt.Errorf("-control: %w", err))
 	}
-	return errors.Join(problems...)
+	return problems
 }
 
 // announce prints where everything is, with account attributes to paste.
-func announce(stdout io.Writer, control string, bound map[string]string) {
+func (o *options) announce(stdout io.Writer, control string, bound map[string]string) {
 	fmt.Fprintf(stdout, "Control API at http://%s (calls, objects, faults)\n", control)
 	for _, cloud := range clouds {
 		address := bound[cloud.Name]
-		fmt.Fprintf(stdout, "\n%s at http://%s. In a bettercompute_provider_account:\n\n  %s\n\n%s\n",
-			cloud.Title, address, cloud.Account(address), cloud.Needs)
+		fmt.Fprintf(stdout, "\n%s at http://%s. In a bettercompute_provider_account:\n\n%s\n\n%s\n",
+			cloud.Title, address, indent(cloud.Account(address)), o.needs(cloud))
 	}
 	fmt.Fprintln(stdout, "\nCtrl-C ends it.")
+}
+
+// needs says what the variable of the token must hold: any value, or one of the
+// tokens of -project, which are not printed.
+func (o *options) needs(cloud emulator.Cloud) string {
+	if len(o.settings.Projects) == 0 {
+		return fmt.Sprintf("Any token will do: export %s=anything", cloud.TokenVariable)
+	}
+	names := slices.Compact(slices.Sorted(maps.Values(o.settings.Projects)))
+	return fmt.Sprintf("%s must hold a token that was given with -project (projects: %s); others are refused.\n"+
+		"For accounts in several projects export each token under a name of its own, and give each account its env://NAME.",
+		cloud.TokenVariable, strings.Join(names, ", "))
+}
+
+// indent moves lines to where a resource's attributes stand.
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }

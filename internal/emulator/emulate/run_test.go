@@ -6,11 +6,16 @@ package emulate
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator"
 )
 
 // TestRun starts the command on free ports, uses what it prints, holds a call,
@@ -36,8 +41,12 @@ func TestRun(t *testing.T) {
 	}
 	text := printed.String()
 	control := regexp.MustCompile(`Control API at (http://\S+)`).FindStringSubmatch(text)
-	account := regexp.MustCompile(`hetzner_cloud = \{ token = "env://HCLOUD_TOKEN", endpoint = "(http://127\.0\.0\.1:[1-9]\d*/v1)" \}`).FindStringSubmatch(text)
-	if control == nil || account == nil || !strings.Contains(text, "export HCLOUD_TOKEN=") || strings.Contains(text, "secret-token") {
+	account := regexp.MustCompile(`(?m)^  hetzner_cloud = \{
+    token    = "env://HCLOUD_TOKEN"
+    endpoint = "(http://127\.0\.0\.1:[1-9]\d*/v1)"
+  \}$`).FindStringSubmatch(text)
+	if control == nil || account == nil || !strings.Contains(text, "HCLOUD_TOKEN must hold a token that was given with -project (projects: one)") ||
+		strings.Contains(text, "secret-token") || strings.Contains(text, "Any token") {
 		t.Fatalf("printed %s", text)
 	}
 	get := func(method, address, body string) (int, error) {
@@ -77,20 +86,63 @@ func TestBadArguments(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-hetzner", "0.0.0.0:0"}, "not a loopback address"},
-		{[]string{"-hetzner", "127.0.0.1:0", "-control", "example.com:80"}, "not a loopback address"},
-		{[]string{"-boot", "-1s", "-rate-limit", "-1", "-latency", "-1s"}, "-rate-limit must not be negative"},
-		{[]string{"-project", "x"}, "TOKEN=NAME"},
+		{[]string{"-hetzner", "0.0.0.0:0"}, "-hetzner: \"0.0.0.0:0\" is not a loopback address"},
+		{[]string{"-hetzner", "8801"}, "-hetzner: \"8801\" is not an address"},
+		{[]string{"-control", "example.com:80"}, "-control: \"example.com:80\" is not a loopback address"},
+		{[]string{"-boot", "-1s"}, "-boot: must not be negative"},
+		{[]string{"-boot", "5"}, "-boot: a duration needs its unit; say 5s for seconds"},
+		{[]string{"-latency", "much"}, "-latency: say a duration such as 5s"},
+		{[]string{"-rate-limit", "-1"}, "-rate-limit: say a whole number, 0 or more"},
+		{[]string{"-project", "hunter2"}, "-project: a project is given as TOKEN=NAME"},
 		{[]string{"now"}, `unexpected argument "now"`},
 		{[]string{"-nonsense"}, "nonsense"},
 	} {
 		var stderr bytes.Buffer
-		if err := Run(t.Context(), test.args, io.Discard, &stderr); err == nil || !strings.Contains(err.Error(), test.want) {
+		err := Run(t.Context(), test.args, io.Discard, &stderr)
+		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v", test.args, err)
+			continue
+		}
+		// The caller prints the error: nothing may be said twice, or around the usage.
+		if stderr.Len() > 0 || len(strings.Split(err.Error(), "\n")) != 2 || strings.Contains(err.Error(), "parse error") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v: stderr %q, error %q", test.args, &stderr, err)
 		}
 	}
+	err := Run(t.Context(), []string{"-control", "x", "-hetzner", "y", "z"}, io.Discard, io.Discard)
+	if err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("not all that is wrong is said at once: %v", err)
+	}
 	var stderr bytes.Buffer
-	if err := Run(t.Context(), []string{"-h"}, io.Discard, &stderr); err != nil || !strings.Contains(stderr.String(), "-rate-limit calls") {
+	if err := Run(t.Context(), []string{"-h"}, io.Discard, &stderr); err != nil || !strings.Contains(stderr.String(), "-rate-limit calls") || !strings.Contains(stderr.String(), "(default 2s)") {
 		t.Errorf("-h: %v %s", err, &stderr)
+	}
+}
+
+// TestStateThatCannotBeWritten: it shows at the start, before anything listens.
+func TestStateThatCannotBeWritten(t *testing.T) {
+	var stdout bytes.Buffer
+	file := filepath.Join(t.TempDir(), "missing", "state.json")
+	err := Run(t.Context(), []string{"-hetzner", "127.0.0.1:0", "-control", "127.0.0.1:0", "-state", file}, &stdout, io.Discard)
+	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "-state "+file) || stdout.Len() > 0 {
+		t.Errorf("%v, after %s", err, &stdout)
+	}
+}
+
+// TestNeeds: without projects any token works, with some only theirs.
+func TestNeeds(t *testing.T) {
+	for name, test := range map[string]struct {
+		projects emulator.Projects
+		want     string
+	}{
+		"none": {nil, "Any token will do: export X_TOKEN=anything"},
+		"some": {emulator.Projects{"secret-1": "one", "secret-2": "two", "secret-3": "two"}, "X_TOKEN must hold a token that was given with -project (projects: one, two)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options{settings: emulator.Settings{Projects: test.projects}}
+			got := o.needs(emulator.Cloud{TokenVariable: "X_TOKEN"})
+			if !strings.HasPrefix(got, test.want) || strings.Contains(got, "secret") {
+				t.Errorf("got %q", got)
+			}
+		})
 	}
 }

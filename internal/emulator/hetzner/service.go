@@ -68,6 +68,9 @@ type Service struct {
 
 var _ emulator.Service = (*Service)(nil)
 
+// tokenVariable is the variable that Hetzner's own tools read.
+const tokenVariable = "HCLOUD_TOKEN"
+
 // Cloud is the entry of this cloud in the command line's list of emulators.
 func Cloud() emulator.Cloud {
 	return emulator.Cloud{
@@ -83,9 +86,9 @@ func Cloud() emulator.Cloud {
 			})
 		},
 		Account: func(address string) string {
-			return fmt.Sprintf(`hetzner_cloud = { token = "env://HCLOUD_TOKEN", endpoint = "http://%s/v1" }`, address)
+			return fmt.Sprintf("hetzner_cloud = {\n  token    = \"env://%s\"\n  endpoint = \"http://%s/v1\"\n}", tokenVariable, address)
 		},
-		Needs: "It also needs a token in the environment, any will do: export HCLOUD_TOKEN=anything",
+		TokenVariable: tokenVariable,
 	}
 }
 
