@@ -98,7 +98,7 @@ func TestPoolLimitWarnsInThePlanAndRefusesTheApply(t *testing.T) {
 		CheckDestroy:             w.empty,
 		Steps: []resource.TestStep{
 			{Config: config, PlanOnly: true, ExpectNonEmptyPlan: true},
-			{Config: config, ExpectError: regexp.MustCompile(`QUOTA_EXCEEDED: .*limits\.instances`)},
+			{Config: config, ExpectError: regexp.MustCompile(`(?s)QUOTA_EXCEEDED: .*limits\.instances`)},
 			checkPending(func() { w.only() }),
 		},
 	})

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"sync"
@@ -119,7 +120,7 @@ var lost = &backends.Error{Code: backends.ProviderError, Reason: backends.Reason
 func (c *cloud) Prove(context.Context) error { return nil }
 
 func (c *cloud) Offers(context.Context, backends.OfferQuery) ([]backends.Offer, error) {
-	return []backends.Offer{{ID: "small", Region: "here"}}, nil
+	return []backends.Offer{{ID: "small", Region: "here", PricePerHour: big.NewRat(1, 2), Currency: "EUR"}}, nil
 }
 
 func (c *cloud) CheckForm(backends.MachineSpec) []*backends.Error { return nil }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -389,6 +390,31 @@ func TestLimitsHoldAcrossConcurrentCreates(t *testing.T) {
 		wg.Wait()
 		if refused != 5 || c.called("make") != 3 {
 			t.Errorf("%d refused, %d made", refused, c.called("make"))
+		}
+	})
+}
+
+func TestPriceLimitCountsWhatRunsAndWhatIsBeingMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		account, pool := c.account(t)
+		pool.Limits.PricePerHour = "1.25" // two of a half each, and no third
+		offers, err := c.Offers(t.Context(), backends.OfferQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused error
+		for i := range 3 {
+			w := wish(pool, "web-"+strconv.Itoa(i))
+			w.Offer = &offers[0]
+			_, err := account.Create(t.Context(), w)
+			if (err != nil) != (i == 2) {
+				t.Errorf("machine %d: %v", i, err)
+			}
+			refused = err
+		}
+		if !backends.HasCode(refused, backends.QuotaExceeded) || !strings.Contains(refused.Error(), "costs 1,") || !strings.Contains(refused.Error(), "adds 0.5") {
+			t.Errorf("got %v", refused)
 		}
 	})
 }

@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"strings"
 	"sync"
@@ -104,7 +105,7 @@ func (a *Account) checkLimits(ctx context.Context, l *ledger, pool reference.Ref
 	}
 	if limit := pool.Limits.Instances; limit != nil {
 		if have := int64(len(existing) + len(booked)); have+1 > *limit {
-			return overLimit("instances", *limit, have, pool.Pool)
+			return overLimit("instances", fmt.Sprintf("The pool %q may have %d instances and has %d, those being created included.", pool.Pool, *limit, have))
 		}
 	}
 	if limit := pool.Limits.Price(); limit != nil {
@@ -115,18 +116,28 @@ func (a *Account) checkLimits(ctx context.Context, l *ledger, pool reference.Ref
 		for _, p := range booked {
 			addPrice(total, p)
 		}
-		have := new(big.Rat).Set(total)
+		have := decimal(total)
 		addPrice(total, price)
 		if total.Cmp(limit) > 0 {
-			return overLimit("price_per_hour", pool.Limits.PricePerHour, strings.TrimRight(strings.TrimRight(have.FloatString(8), "0"), "."), pool.Pool)
+			return overLimit("price_per_hour", fmt.Sprintf("The pool %q may cost %s an hour and costs %s, machines being created included; this one adds %s.",
+				pool.Pool, decimal(limit), have, decimal(price)))
 		}
 	}
 	return nil
 }
 
-func overLimit(name string, limit, have any, pool string) error {
-	e := backends.Errorf(backends.QuotaExceeded, "One more instance passes the pool's limits.%s of %v: the pool %q has %v, counting what is being created now.",
-		name, limit, pool, have).WithRemedy("Raise limits.%s of the pool, or remove an instance first.", name)
+// decimal is a price as people write it, to eight places.
+func decimal(price *big.Rat) string {
+	if price == nil {
+		return "an unknown price"
+	}
+	text := price.FloatString(8)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+func overLimit(name, message string) error {
+	e := backends.Errorf(backends.QuotaExceeded, "%s", message).
+		WithRemedy("Raise limits.%s of the pool, or remove an instance first.", name)
 	e.Details = map[string]any{"limit": name}
 	return e
 }
