@@ -5,6 +5,7 @@ package backends
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func (f Field) validate(v Values, at Path) []*Error {
 		}
 	case TypeInt:
 		if _, ok := value.(int64); !ok {
-			return []*Error{wrongType(f, at)}
+			return []*Error{wrongNumber(f, value, at)}
 		}
 	case TypeStringList, TypeStringSet:
 		l, ok := value.([]any)
@@ -145,7 +146,7 @@ func (f Field) validate(v Values, at Path) []*Error {
 			}
 			s, ok := e.(string)
 			if !ok {
-				issues = append(issues, wrongType(f, at.Join(i)))
+				issues = append(issues, wrongElement(f, TypeString, at.Join(i)))
 				continue
 			}
 			issues = append(issues, f.validateString(s, at.Join(i))...)
@@ -167,7 +168,7 @@ func (f Field) validate(v Values, at Path) []*Error {
 			if o, ok := e.(Values); ok {
 				issues = append(issues, Validate(f.Fields, o, at.Join(i))...)
 			} else if !IsUnknown(e) {
-				issues = append(issues, wrongType(f, at.Join(i)))
+				issues = append(issues, wrongElement(f, TypeObject, at.Join(i)))
 			}
 		}
 		return append(issues, f.check(value, at)...)
@@ -210,8 +211,27 @@ func literalSecret(name string, at Path) *Error {
 			"If a real credential was written here, replace it with a new one: it may be in version control.")
 }
 
+// words are the types as a message says them.
+var words = map[Type]string{
+	TypeString: "a string", TypeBool: "true or false", TypeInt: "a whole number", TypeStringList: "a list of strings",
+	TypeStringSet: "a set of strings", TypeObject: "an object", TypeObjectList: "a list of objects",
+}
+
 func wrongType(f Field, at Path) *Error {
-	return Errorf(InvalidInput, "%s must be a %s.", f.Name, f.Type).At(at...)
+	return Errorf(InvalidInput, "%s must be %s.", f.Name, words[f.Type]).At(at...)
+}
+
+// wrongNumber is the error of a whole number's field that holds something else, or
+// one that is whole and that no int64 holds.
+func wrongNumber(f Field, value any, at Path) *Error {
+	if n, ok := value.(float64); ok && n == math.Trunc(n) {
+		return Errorf(InvalidInput, "%s must be from %d to %d.", f.Name, int64(math.MinInt64), int64(math.MaxInt64)).At(at...)
+	}
+	return wrongType(f, at)
+}
+
+func wrongElement(f Field, element Type, at Path) *Error {
+	return Errorf(InvalidInput, "Every element of %s must be %s.", f.Name, words[element]).At(at...)
 }
 
 func fieldNames(fields []Field) []string {

@@ -61,6 +61,46 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	}
 }
 
+// Each type is said in words that read well after "must be".
+func TestValidateSaysTheType(t *testing.T) {
+	fields := []Field{
+		{Name: "text", Type: TypeString}, {Name: "on", Type: TypeBool}, {Name: "count", Type: TypeInt},
+		{Name: "list", Type: TypeStringList}, {Name: "set", Type: TypeStringSet},
+		{Name: "object", Type: TypeObject}, {Name: "objects", Type: TypeObjectList},
+	}
+	const tooLarge = "count must be from -9223372036854775808 to 9223372036854775807."
+	for _, test := range []struct {
+		name  string
+		value any
+		want  string
+		path  string
+	}{
+		{"text", int64(1), "text must be a string.", "text"},
+		{"on", "yes", "on must be true or false.", "on"},
+		{"count", "1", "count must be a whole number.", "count"},
+		{"count", 1.5, "count must be a whole number.", "count"},
+		{"count", 1e30, tooLarge, "count"},
+		{"count", -1e30, tooLarge, "count"},
+		{"list", "a", "list must be a list of strings.", "list"},
+		{"list", []any{"a", int64(1)}, "Every element of list must be a string.", "list[1]"},
+		{"set", true, "set must be a set of strings.", "set"},
+		{"set", []any{nil}, "Every element of set must be a string.", "set[0]"},
+		{"object", []any{}, "object must be an object.", "object"},
+		{"objects", Values{}, "objects must be a list of objects.", "objects"},
+		{"objects", []any{nil}, "Every element of objects must be an object.", "objects[0]"},
+	} {
+		issues := Validate(fields, Values{test.name: test.value}, nil)
+		if len(issues) != 1 || issues[0].Message != test.want || issues[0].Path.String() != test.path {
+			t.Errorf("%s = %v: got %v, want %q at %s", test.name, test.value, issues, test.want, test.path)
+		}
+	}
+	for _, typ := range []Type{TypeString, TypeBool, TypeInt, TypeStringList, TypeStringSet, TypeObject, TypeObjectList} {
+		if words[typ] == "" {
+			t.Errorf("there are no words for a %s", typ)
+		}
+	}
+}
+
 func TestValidatePassesOverWhatIsNotKnown(t *testing.T) {
 	issues := Validate(testFields, Values{"token": Unknown, "location": Unknown, "snippets": Unknown, "networks": []any{Unknown}}, nil)
 	if len(issues) != 0 {

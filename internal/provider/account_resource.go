@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -97,6 +98,10 @@ func (r *accountResource) apply(ctx context.Context, from tfsdk.Plan, priorRaw t
 			report(diags, err)
 			return
 		}
+		if err := r.recognise(ctx, prior, account); err != nil {
+			report(diags, err)
+			return
+		}
 	}
 	state.Raw = plan.raw()
 	setIdentity(ctx, identity, plan.text("uri"), diags)
@@ -109,6 +114,43 @@ func (r *accountResource) prove(ctx context.Context, ref reference.Reference, ac
 		return err
 	}
 	return account.Backend.Prove(ctx)
+}
+
+// oldConfigurationTimeout bounds the look through the configuration that an account
+// had: its endpoint may be gone, which is no reason to wait long.
+const oldConfigurationTimeout = 30 * time.Second
+
+// recognise fails when a new configuration shows none of the machines that the old
+// one shows: it is of another project. Recorded, it would put the machines out
+// of reach, and every apply would fail at them. Where the old configuration can't be read any more, as after its token
+// was revoked, nothing can be compared.
+func (r *accountResource) recognise(ctx context.Context, prior record, account *reconcile.Account) error {
+	if !prior.has("uri") {
+		return nil
+	}
+	ref, before, err := r.data.openAccount(prior.text("uri"))
+	if err != nil {
+		return nil // a uri that this version can't read tells nothing
+	}
+	oldCtx, cancel := context.WithTimeout(ctx, oldConfigurationTimeout)
+	defer cancel()
+	old, err := before.Objects(oldCtx, objectsOf(ref))
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil || len(old) == 0 {
+		return nil
+	}
+	now, err := account.Objects(ctx, objectsOf(ref))
+	if err != nil {
+		return err
+	}
+	for _, m := range old {
+		if slices.ContainsFunc(now, func(n backends.Machine) bool { return n.ID == m.ID }) {
+			return nil
+		}
+	}
+	return anotherProject(old)
 }
 
 // Read keeps the state: an account is in no cloud.

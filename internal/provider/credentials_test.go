@@ -33,7 +33,7 @@ resource "bettercompute_provider_account" "main" {
 }
 
 // Creating an account makes one call, an idle plan none, and a change of its
-// configuration one more.
+// configuration two more: one proves it, and one lists what the old one shows.
 func TestAccountProvesOnce(t *testing.T) {
 	w := newWorld(t)
 	expect := func(step string, want ...string) func() {
@@ -50,7 +50,7 @@ func TestAccountProvesOnce(t *testing.T) {
 			{Config: w.pool()},
 			{PreConfig: expect("creation", "GET /v1/servers"), Config: w.pool(), PlanOnly: true},
 			{PreConfig: expect("an idle plan"), Config: w.account(`location = "hel1"`) + poolBlock},
-			{PreConfig: expect("a change", "GET /v1/servers"), Config: w.account(`location = "hel1"`) + poolBlock, PlanOnly: true},
+			{PreConfig: expect("a change", "GET /v1/servers", "GET /v1/servers"), Config: w.account(`location = "hel1"`) + poolBlock, PlanOnly: true},
 		},
 	})
 }

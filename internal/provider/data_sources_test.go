@@ -69,12 +69,15 @@ func TestDataSourcesBadInput(t *testing.T) {
 		"both":                     {`data "bettercompute_instances" "x" {` + "\nprovider_account = \"" + accountURI + "\"\npool = \"" + poolURI + "\"\n}", `INVALID_INPUT: provider_account and pool exclude each other`},
 		"an id":                    {`data "bettercompute_instances" "x" {` + "\npool = \"pool_0123\"\n}", `INVALID_INPUT: pool: This is the id of a pool, not a uri`},
 		"wrong":                    {`data "bettercompute_instances" "x" {` + "\npool = \"" + accountURI + "\"\n}", `INVALID_INPUT: pool: This is the uri of an account`},
-		"too many":                 {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_gpus = 65\n}", `INVALID_INPUT: min_gpus .*between 0 and 64`},
-		"too large":                {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_memory_gib = 16385\n}", `INVALID_INPUT: min_memory_gib .*between\s+0(\.0+)?\s+and\s+16384`},
+		"too many":                 {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_gpus = 65\n}", `INVALID_INPUT: min_gpus must be from 0 to 64`},
+		"too large":                {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_memory_gib = 16385\n}", `INVALID_INPUT: min_memory_gib must be from 0 to 16384`},
 		"no kind":                  {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nkind = \"cow\"\n}", `INVALID_INPUT: kind .*vps`},
 		"pools of a pool":          {`data "bettercompute_instances" "x" {` + "\npool = \"" + poolURI + "\"\npools = [\"web\"]\n}", `INVALID_INPUT: pools goes with provider_account`},
 		"a pool's uri among names": {`data "bettercompute_instances" "x" {` + "\nprovider_account = \"" + accountURI + "\"\npools = [\"" + poolURI + "\"]\n}", `(?s)INVALID_INPUT: A pool name is.*names, not their uris`},
-		"negative":                 {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_vcpu = -1\n}", `INVALID_INPUT: min_vcpu .*between 0 and 1024`},
+		"negative":                 {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_vcpu = -1\n}", `INVALID_INPUT: min_vcpu must be from 0 to 1024`},
+		"a fraction":               {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_vcpu = 1.5\n}", `INVALID_INPUT: min_vcpu must be a whole number`},
+		"huge":                     {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_gpus = 1e30\n}", `INVALID_INPUT: min_gpus must be from 0 to 64`},
+		"beyond a float64":         {`data "bettercompute_offers" "x" {` + "\nprovider_account = \"" + accountURI + "\"\nmin_memory_gib = 1e400\n}", `INVALID_INPUT: min_memory_gib must be from 0 to 16384`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

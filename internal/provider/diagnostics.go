@@ -10,6 +10,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -131,15 +133,22 @@ func firstStep(p backends.Path) (string, bool) {
 	return name, ok
 }
 
-func (d description) summary() string { return d.code + ": " + headline(d.message) }
+func (d description) summary() string {
+	line, _ := headline(d.message)
+	return d.code + ": " + line
+}
 
-// detail doesn't say again what the summary has said in full.
+// detail doesn't say again what the summary has said in whole sentences.
 func (d description) detail() string {
-	parts := d.rest
-	if headline(d.message) != d.message {
-		parts = append([]string{d.message}, parts...)
+	line, whole := headline(d.message)
+	message := d.message
+	if whole {
+		message = strings.TrimSpace(strings.TrimPrefix(message, line))
 	}
-	return strings.Join(parts, "\n\n")
+	if message == "" {
+		return strings.Join(d.rest, "\n\n")
+	}
+	return strings.Join(append([]string{message}, d.rest...), "\n\n")
 }
 
 func describe(err error) description {
@@ -168,20 +177,65 @@ func describe(err error) description {
 	return d
 }
 
-// headline is a message's first sentence, cut at a word where it is long.
-func headline(message string) string {
-	line, _, _ := strings.Cut(message, "\n")
-	if i := strings.Index(line, ". "); i >= 0 {
-		line = line[:i+1]
-	}
+// headline is a message's first sentence, whole where it fits. A longer one ends
+// where its main part does: before the last colon, semicolon or parenthesis that
+// leaves it short enough. One without any is cut at a word, with an ellipsis.
+func headline(message string) (line string, whole bool) {
+	line, _, _ = strings.Cut(message, "\n")
+	line = line[:firstSentence(line)]
 	if len(line) <= summaryLength {
-		return line
+		return line, true
+	}
+	if end := mainPart(line); end > 0 {
+		return line[:end], false
 	}
 	cut := strings.LastIndexByte(line[:summaryLength], ' ')
 	if cut <= 0 {
-		return strings.ToValidUTF8(line[:summaryLength], "") + "…"
+		return strings.ToValidUTF8(line[:summaryLength], "") + "…", false
 	}
-	return strings.TrimRight(line[:cut], ",;:") + "…"
+	return strings.TrimRight(line[:cut], ",;:") + "…", false
+}
+
+// firstSentence is where a line's first sentence ends: at a full stop before a word
+// that begins with a capital letter, so not at those of "the characters . _ : -".
+func firstSentence(line string) int {
+	for i := 0; ; {
+		next := strings.Index(line[i:], ". ")
+		if next < 0 {
+			return len(line)
+		}
+		i += next + 2
+		if r, _ := utf8.DecodeRuneInString(line[i:]); unicode.IsUpper(r) {
+			return i - 1
+		}
+	}
+}
+
+// mainPart is where the longest part of a line ends that fits a summary and stands
+// by itself; 0 when there is none. One word, such as an attribute's name before a
+// colon, says nothing by itself, and what is quoted or in parentheses isn't taken
+// apart.
+func mainPart(line string) (end int) {
+	depth, quoted := 0, false
+	for i := range min(summaryLength+1, len(line)-1) {
+		if !quoted && depth == 0 && i > 0 {
+			switch line[i : i+2] {
+			case ": ", "; ", " (":
+				if strings.Contains(line[:i], " ") {
+					end = i
+				}
+			}
+		}
+		switch line[i] {
+		case '"':
+			quoted = !quoted
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+	}
+	return end
 }
 
 // describeDetails are an error's facts on one line: status, code and correlation

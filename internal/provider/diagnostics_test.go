@@ -38,7 +38,7 @@ func TestReport(t *testing.T) {
 			[]string{"Error|name|INVALID_INPUT: Too short.|"},
 		},
 		"detailed": {detailed, []string{
-			"Error|hetzner_cloud.networks[0].ip|PROVIDER_ERROR: Creating server web-0: no.|Creating server web-0: no. Really.\n\nWait.\n\n" +
+			"Error|hetzner_cloud.networks[0].ip|PROVIDER_ERROR: Creating server web-0: no.|Really.\n\nWait.\n\n" +
 				"(status: 422; code: invalid_input; correlation id: abc; fields: a, b)",
 		}},
 		"long": {backends.Errorf(backends.Conflict, "%s", long), []string{
@@ -68,6 +68,33 @@ func TestReport(t *testing.T) {
 		}
 		if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, test.want)
+		}
+	}
+}
+
+// A summary is a whole sentence or a whole part of one, whatever the message.
+func TestHeadline(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("word ", 25))
+	for message, want := range map[string]struct {
+		line, detail string
+	}{
+		"A name is of letters, digits and . _ : - only.":  {"A name is of letters, digits and . _ : - only.", ""},
+		"Letters and . _ - are good. Nothing else is.":    {"Letters and . _ - are good.", "Nothing else is."},
+		"There are some, e.g. this one. That is all.":     {"There are some, e.g. this one.", "That is all."},
+		"Umlauts begin words. Äpfel too.":                 {"Umlauts begin words.", "Äpfel too."},
+		"Two.\nLines.":                                    {"Two.", "Lines."},
+		"No end":                                          {"No end", ""},
+		"":                                                {"", ""},
+		"Creating server web-0: " + long + ".":            {"Creating server web-0", "Creating server web-0: " + long + "."},
+		"It can't be replaced (for " + long + ").":        {"It can't be replaced", "It can't be replaced (for " + long + ")."},
+		`The machine "web: 0" (4711) runs; ` + long + ".": {`The machine "web: 0" (4711) runs`, `The machine "web: 0" (4711) runs; ` + long + "."},
+		"Machines (ours: " + long + ") are left. More.":   {"Machines (ours: word word word word word word word word word word word word word word word word word word…", "Machines (ours: " + long + ") are left. More."},
+		"pool: " + long + ".":                             {"pool: " + strings.TrimSpace(strings.Repeat("word ", 20)) + "…", "pool: " + long + "."},
+		strings.Repeat("ä", 80):                           {strings.Repeat("ä", 55) + "…", strings.Repeat("ä", 80)},
+	} {
+		d := describe(backends.Errorf(backends.Conflict, "%s", message))
+		if got := d.summary(); got != "CONFLICT: "+want.line || d.detail() != want.detail {
+			t.Errorf("%q:\nsummary %q, detail %q\nwant    %q, detail %q", message, got, d.detail(), want.line, want.detail)
 		}
 	}
 }

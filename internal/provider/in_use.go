@@ -19,7 +19,8 @@ const shownObjects = 10
 func inUse(ref reference.Reference, machines []backends.Machine) *backends.Error {
 	e := backends.Errorf(backends.InvalidState, "The %s %q still has %s in the cloud.", ref.Kind, nameOf(ref), count(len(machines), "machine"))
 	e.Details = map[string]any{"machines": len(machines)}
-	return e.WithRemedy("They are: %s.\n\nDestroy them first. The data source bettercompute_instances lists them with their uris, to import those that no state has.\n\n%s",
+	return e.WithRemedy("They are: %s.\n\nDestroy them first. The data source bettercompute_instances lists them with their uris, to import those that no state has. "+
+		"They may also belong to another configuration that uses the same account name: those are its to destroy.\n\n%s",
 		nameMachines(machines), removedHelp(ref.Kind.Resource()))
 }
 
@@ -32,6 +33,19 @@ func renamedInUse(ref reference.Reference, machines []backends.Machine, attribut
 	return e.WithRemedy("Another %s makes another id, which those machines don't carry: %s.\n\n"+
 		"Undo the change, or make a second resource beside this one and move the machines by making them anew there.",
 		strings.Join(attributes, ", "), nameMachines(machines))
+}
+
+// anotherProject is the error of an account's new configuration that shows none of
+// the machines which the old one shows.
+func anotherProject(machines []backends.Machine) *backends.Error {
+	what := "doesn't show the account's machine"
+	if len(machines) > 1 {
+		what = "shows none of the account's " + count(len(machines), "machine")
+	}
+	e := backends.Errorf(backends.InvalidState, "The new configuration %s: %s.", what, nameMachines(machines))
+	e.Details = map[string]any{"machines": len(machines)}
+	return e.WithRemedy("Is the new token or endpoint that of another project? Then take the change back, or destroy the machines first: " +
+		"machines don't move from one project to another. Nothing was recorded.")
 }
 
 func nameOf(ref reference.Reference) string {

@@ -25,7 +25,7 @@ func TestInUseStays(t *testing.T) {
 					}
 				},
 				Config:      w.account(),
-				ExpectError: regexp.MustCompile(`(?s)INVALID_STATE: The pool "web" still has 11 machines in the cloud.*left-0.*left-9.*and 1\s+more.*removed \{`),
+				ExpectError: regexp.MustCompile(`(?s)INVALID_STATE: The pool "web" still has 11 machines in the cloud.*left-0.*left-9.*and 1\s+more.*another\s+configuration\s+that\s+uses\s+the\s+same\s+account\s+name.*removed \{`),
 			},
 			{Config: w.pool(), Destroy: true, ExpectError: regexp.MustCompile(`INVALID_STATE: The pool "web" still has 11 machines`)},
 			{

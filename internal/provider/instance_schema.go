@@ -131,9 +131,10 @@ func instanceInputs() map[string]schema.Attribute {
 			MarkdownDescription: "As `user_data`, and never recorded in plan or state. Change `user_data_wo_version` to say that it changed. " +
 				"Needs OpenTofu 1.11 or Terraform 1.11.",
 		},
-		"user_data_wo_version": schema.Int64Attribute{
+		"user_data_wo_version": schema.NumberAttribute{
 			Optional:            true,
-			MarkdownDescription: "A number to change together with `user_data_wo`.",
+			MarkdownDescription: "A whole number to change together with `user_data_wo`.",
+			Validators:          []validator.Number{numberRule{"Write a whole number, such as 1, and another one when user_data_wo changes.", anyWhole}},
 		},
 		"network_id": schema.StringAttribute{
 			Optional: true,

@@ -35,8 +35,8 @@ func resourceAttribute(f backends.Field) schema.Attribute {
 	switch f.Type {
 	case backends.TypeBool:
 		return schema.BoolAttribute{Optional: true, MarkdownDescription: text}
-	case backends.TypeInt:
-		return schema.Int64Attribute{Optional: true, MarkdownDescription: text}
+	case backends.TypeInt: // not Int64: see [bounds]; [backends.Validate] refuses what is no int64
+		return schema.NumberAttribute{Optional: true, MarkdownDescription: text}
 	case backends.TypeStringList:
 		return schema.ListAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: text}
 	case backends.TypeStringSet:

@@ -7,8 +7,6 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/float64validator"
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
@@ -62,17 +60,17 @@ func (s *offersDataSource) Schema(_ context.Context, _ datasource.SchemaRequest,
 			Optional: true, MarkdownDescription: "Only offers with this model of GPU.",
 			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Leave it out for any model, or none.")},
 		},
-		"min_gpus": schema.Int64Attribute{
-			Optional: true, MarkdownDescription: "At least so many GPUs (of `gpu_model`, if set), 0 to 64.",
-			Validators: []validator.Int64{wholeRule(int64validator.Between(0, 64), outOfBounds)},
+		"min_gpus": schema.NumberAttribute{
+			Optional: true, MarkdownDescription: "At least so many GPUs (of `gpu_model`, if set), a whole number from 0 to 64.",
+			Validators: []validator.Number{numberRule{outOfBounds, bounds{0, 64, true}}},
 		},
-		"min_vcpu": schema.Int64Attribute{
-			Optional: true, MarkdownDescription: "At least so many virtual processors, 0 to 1024.",
-			Validators: []validator.Int64{wholeRule(int64validator.Between(0, 1024), outOfBounds)},
+		"min_vcpu": schema.NumberAttribute{
+			Optional: true, MarkdownDescription: "At least so many virtual processors, a whole number from 0 to 1024.",
+			Validators: []validator.Number{numberRule{outOfBounds, bounds{0, 1024, true}}},
 		},
-		"min_memory_gib": schema.Float64Attribute{
+		"min_memory_gib": schema.NumberAttribute{
 			Optional: true, MarkdownDescription: "At least so much memory in GiB, 0 to 16384.",
-			Validators: []validator.Float64{fractionRule(float64validator.Between(0, 16384), outOfBounds)},
+			Validators: []validator.Number{numberRule{outOfBounds, bounds{0, 16384, false}}},
 		},
 		"offers": schema.ListNestedAttribute{
 			Computed: true, MarkdownDescription: "The offers, the cheapest first; those without a price come last.",

@@ -42,8 +42,8 @@ func (r *poolResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 				MarkdownDescription: "What the pool may hold; unset is unlimited. The pool's machines in the cloud count, those of other states too. " +
 					"A creation over a limit is `QUOTA_EXCEEDED` before anything is made.",
 				Attributes: map[string]schema.Attribute{
-					"instances": schema.Int64Attribute{Optional: true, MarkdownDescription: "The number of machines. `0` lets none be made."},
-					"disk_gib":  schema.Int64Attribute{Optional: true, MarkdownDescription: "The size of all volumes together in GiB, growth included."},
+					"instances": schema.NumberAttribute{Optional: true, MarkdownDescription: "The number of machines. `0` lets none be made."},
+					"disk_gib":  schema.NumberAttribute{Optional: true, MarkdownDescription: "The size of all volumes together in GiB, growth included."},
 					"price_per_hour": schema.NumberAttribute{
 						Optional: true,
 						MarkdownDescription: "The gross price of all machines together per hour, in the cloud's currency, at today's prices. " +

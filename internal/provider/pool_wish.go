@@ -47,11 +47,12 @@ func readLimits(limits backends.Values) (out reference.Limits, issues []*backend
 		if !limits.Has(name) {
 			return nil
 		}
-		n := limits.Int(name)
-		if n < 0 {
-			issues = append(issues, backends.Errorf(backends.InvalidInput, "limits.%s is negative.", name).At("limits", name).
-				WithRemedy("Leave it out for no limit; 0 lets nothing be made."))
+		if problem := counts.problem("limits."+name, bigFloat(limits[name])); problem != "" {
+			issues = append(issues, backends.Errorf(backends.InvalidInput, "%s", problem).At("limits", name).
+				WithRemedy("Write a whole number, or leave it out for no limit; 0 lets nothing be made."))
+			return nil
 		}
+		n := limits.Int(name)
 		return &n
 	}
 	out.Instances, out.DiskGiB = whole("instances"), whole("disk_gib")

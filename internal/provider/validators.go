@@ -65,40 +65,6 @@ func (v codedText) ValidateString(ctx context.Context, req validator.StringReque
 	v.recode(own.Diagnostics, &resp.Diagnostics)
 }
 
-// wholeRule wraps a library's validator of whole numbers.
-func wholeRule(v validator.Int64, remedyText string) validator.Int64 {
-	return codedWhole{v, remedy(remedyText)}
-}
-
-type codedWhole struct {
-	validator.Int64
-	remedy
-}
-
-// ValidateInt64 implements [validator.Int64].
-func (v codedWhole) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
-	var own validator.Int64Response
-	v.Int64.ValidateInt64(ctx, req, &own)
-	v.recode(own.Diagnostics, &resp.Diagnostics)
-}
-
-// fractionRule wraps a library's validator of numbers.
-func fractionRule(v validator.Float64, remedyText string) validator.Float64 {
-	return codedFraction{v, remedy(remedyText)}
-}
-
-type codedFraction struct {
-	validator.Float64
-	remedy
-}
-
-// ValidateFloat64 implements [validator.Float64].
-func (v codedFraction) ValidateFloat64(ctx context.Context, req validator.Float64Request, resp *validator.Float64Response) {
-	var own validator.Float64Response
-	v.Float64.ValidateFloat64(ctx, req, &own)
-	v.recode(own.Diagnostics, &resp.Diagnostics)
-}
-
 // listRule wraps a library's validator of lists.
 func listRule(v validator.List, remedyText string) validator.List {
 	return codedList{v, remedy(remedyText)}

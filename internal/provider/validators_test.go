@@ -42,14 +42,14 @@ func TestAllValidatorsAreRules(t *testing.T) {
 		var resp resource.SchemaResponse
 		newResource().Schema(t.Context(), resource.SchemaRequest{}, &resp)
 		for name, a := range resp.Schema.Attributes {
-			walkValidators(name, a, check)
+			walkValidators(t, name, a, check)
 		}
 	}
 	for _, newSource := range p.DataSources(t.Context()) {
 		var resp datasource.SchemaResponse
 		newSource().Schema(t.Context(), datasource.SchemaRequest{}, &resp)
 		for name, a := range resp.Schema.Attributes {
-			walkValidators(name, a, check)
+			walkValidators(t, name, a, check)
 		}
 	}
 	if found < 15 {
@@ -57,9 +57,17 @@ func TestAllValidatorsAreRules(t *testing.T) {
 	}
 }
 
-func walkValidators(at string, a any, check func(string, any)) {
+func walkValidators(t *testing.T, at string, a any, check func(string, any)) {
+	t.Helper()
 	if x, ok := a.(interface{ StringValidators() []validator.String }); ok {
 		each(at, x.StringValidators(), check)
+	}
+	// What takes a number from a user takes any, and refuses it with a code.
+	if x, ok := a.(interface{ IsComputed() bool }); ok && !x.IsComputed() {
+		switch a.(type) {
+		case schema.Int64Attribute, schema.Float64Attribute, dataschema.Int64Attribute, dataschema.Float64Attribute:
+			t.Errorf("%s: a %T refuses numbers without a code", at, a)
+		}
 	}
 	if x, ok := a.(interface{ Int64Validators() []validator.Int64 }); ok {
 		each(at, x.Int64Validators(), check)
@@ -88,15 +96,15 @@ func walkValidators(at string, a any, check func(string, any)) {
 	switch nested := a.(type) {
 	case schema.SingleNestedAttribute:
 		for name, inner := range nested.Attributes {
-			walkValidators(at+"."+name, inner, check)
+			walkValidators(t, at+"."+name, inner, check)
 		}
 	case schema.ListNestedAttribute:
 		for name, inner := range nested.NestedObject.Attributes {
-			walkValidators(at+"."+name, inner, check)
+			walkValidators(t, at+"."+name, inner, check)
 		}
 	case dataschema.ListNestedAttribute:
 		for name, inner := range nested.NestedObject.Attributes {
-			walkValidators(at+"."+name, inner, check)
+			walkValidators(t, at+"."+name, inner, check)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -14,7 +15,8 @@ import (
 
 // treeOf turns a value of the protocol into what [backends.Values] hold: null is
 // nil, and absent inside a tree; unknown is [backends.Unknown]; a number is an
-// int64 where it is whole and fits, else a float64; lists, sets and tuples are
+// int64 where it is whole and fits, else the nearest float64 that is finite and, but
+// for zero, not zero (no number becomes one that means something else); lists, sets and tuples are
 // []any, a null element in its place as nil, so that an index in an issue's path
 // is the user's; objects and maps are [backends.Values].
 func treeOf(v tftypes.Value) any {
@@ -65,6 +67,12 @@ func numberOf(v tftypes.Value) any {
 		return i
 	}
 	f, _ := n.Float64()
+	switch {
+	case math.IsInf(f, 0):
+		f = math.Copysign(math.MaxFloat64, f)
+	case f == 0:
+		f = math.Copysign(math.SmallestNonzeroFloat64, f)
+	}
 	return f
 }
 

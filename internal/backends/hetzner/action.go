@@ -36,7 +36,7 @@ func (c *Client) act(ctx context.Context, what string,
 	action, err := request(ctx, backends.Idempotent, what,
 		func(ctx context.Context) (*hcloud.Action, *hcloud.Response, error) {
 			a, answer, err := call(ctx)
-			if err == nil && succeeded(answer) && (a == nil || a.ID == 0) {
+			if err == nil && succeeded(answer) && (a == nil || a.ID <= 0) {
 				err = errNoObject
 			}
 			return a, answer, err

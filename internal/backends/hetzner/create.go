@@ -61,7 +61,7 @@ func (c *Client) MakeMachine(ctx context.Context, spec backends.MachineSpec) (ba
 	err = backends.Retry(ctx, backends.Making, func(ctx context.Context) error {
 		var answered createAnswer
 		answer, err := send(ctx, c.api, http.MethodPost, "/servers", body, &answered)
-		if err == nil && succeeded(answer) && answered.Server.ID == 0 {
+		if err == nil && succeeded(answer) && answered.Server.ID <= 0 {
 			err = errNoObject
 		}
 		err = failure(ctx, what, answer, err)

@@ -79,7 +79,7 @@ func (c *imageCache) fetch(ctx context.Context, image string) ([]*hcloud.Image, 
 			})
 		})
 	// A server that ignores the filter must not choose the image.
-	found = slices.DeleteFunc(found, func(i *hcloud.Image) bool { return i.Name != image || i.ID == 0 })
+	found = slices.DeleteFunc(found, func(i *hcloud.Image) bool { return i.Name != image || i.ID <= 0 })
 	if err == nil && len(found) == 0 {
 		err = errNoImage
 	}

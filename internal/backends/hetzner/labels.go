@@ -55,14 +55,14 @@ func checkLabelKey(key, ours string) string {
 	case prefixed && (len(prefix) > maxLabelPrefix || !labelPrefixForm.MatchString(prefix)):
 		return fmt.Sprintf("The label key %q has a prefix that is not a domain name in lower case.", key)
 	case len(name) > maxLabelPart || !labelPart.MatchString(name):
-		return fmt.Sprintf("The label key %q is not 1 to 63 letters, digits, dots, underscores and hyphens with a letter or digit at both ends.", key)
+		return fmt.Sprintf("The label key %q can't be used: it is not 1 to 63 letters, digits, dots, underscores and hyphens with a letter or digit at both ends.", key)
 	}
 	return ""
 }
 
 func checkLabelValue(key, value string) string {
 	if value != "" && (len(value) > maxLabelPart || !labelPart.MatchString(value)) {
-		return fmt.Sprintf("The value %q of the label %s is not empty or 1 to 63 letters, digits, dots, underscores and hyphens with a letter or digit at both ends.", value, key)
+		return fmt.Sprintf("The label %q can't have its value: %q is neither empty nor 1 to 63 letters, digits, dots, underscores and hyphens with a letter or digit at both ends.", key, value)
 	}
 	return ""
 }

@@ -29,11 +29,11 @@ func (c *Client) machine(s *hcloud.Server) backends.Machine {
 	if s.Location != nil {
 		m.Region = s.Location.Name
 	}
-	if s.Image != nil && s.Image.ID != 0 {
+	if s.Image != nil && s.Image.ID > 0 {
 		m.ImageID = strconv.FormatInt(s.Image.ID, 10)
 	}
 	for _, n := range s.PrivateNet {
-		if n.Network != nil && n.Network.ID != 0 {
+		if n.Network != nil && n.Network.ID > 0 {
 			m.Network = strconv.FormatInt(n.Network.ID, 10)
 			break
 		}

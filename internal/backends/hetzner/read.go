@@ -98,7 +98,7 @@ func (c *Client) list(ctx context.Context, what string, opts hcloud.ServerListOp
 			opts := opts
 			opts.Page, opts.PerPage, opts.Sort = number, perPage, []string{"id:asc"}
 			found, answer, err := c.api.Server.List(ctx, opts)
-			if err == nil && slices.ContainsFunc(found, func(s *hcloud.Server) bool { return s.ID == 0 }) {
+			if err == nil && slices.ContainsFunc(found, func(s *hcloud.Server) bool { return s.ID <= 0 }) {
 				err = errNoObject
 			}
 			return found, answer, err
