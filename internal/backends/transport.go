@@ -59,9 +59,10 @@ func (t *logged) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Authorize wraps a transport so that each request to the endpoint's host carries
 // a credential that is resolved for that request. The credential is sent to no
-// other host, whatever a redirect or a next link says, and a value that the cloud
-// refuses with 401 is forgotten, so that a rotated one is fetched. header makes
-// the header from the credential.
+// other host, whatever a redirect or a next link says. A value that the cloud
+// refuses with 401 is forgotten and resolved anew; if it has been rotated, the
+// request is sent once more with the new one: a 401 means that nothing was done.
+// header makes the header from the credential.
 func Authorize(base http.RoundTripper, secrets Secrets, reference string, endpoint *url.URL,
 	header func(credential string) (name, value string)) http.RoundTripper {
 	return &authorizing{base, secrets, reference, endpoint, header}
@@ -84,13 +85,33 @@ func (t *authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	answer, err := t.send(r, credential)
+	if err != nil || answer.StatusCode != http.StatusUnauthorized {
+		return answer, err
+	}
+	t.secrets.Forget(t.reference)
+	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
+		return answer, nil // it can't be sent again
+	}
+	rotated, err := t.secrets.Resolve(r.Context(), t.reference)
+	if err != nil || rotated == credential {
+		return answer, nil //nolint:nilerr // The answer says more than that a second try isn't possible.
+	}
+	_ = answer.Body.Close()
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return t.send(again, rotated)
+}
+
+func (t *authorizing) send(r *http.Request, credential string) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(t.header(credential))
 	answer, err := t.base.RoundTrip(r)
 	if err == nil {
-		if answer.StatusCode == http.StatusUnauthorized {
-			t.secrets.Forget(t.reference)
-		}
 		answer.Body = http.MaxBytesReader(nil, answer.Body, MaxAnswer)
 	}
 	return answer, err

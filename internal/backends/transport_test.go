@@ -155,3 +155,55 @@ func TestLoggedLeavesOutWhatMayBeSecret(t *testing.T) {
 		t.Errorf("logged %q", line)
 	}
 }
+
+// rotating gives another value after each Forget.
+type rotating struct{ values []string }
+
+func (s *rotating) Resolve(context.Context, string) (string, error) { return s.values[0], nil }
+func (s *rotating) Forget(string) {
+	if len(s.values) > 1 {
+		s.values = s.values[1:]
+	}
+}
+
+func TestRotatedCredentialIsTriedOnce(t *testing.T) {
+	endpoint, err := url.Parse("https://api.example.com/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		values []string
+		sent   int
+		status int
+	}{
+		"rotated":            {[]string{"old", "new"}, 2, http.StatusOK},
+		"rotated, also bad":  {[]string{"old", "older", "new"}, 2, http.StatusUnauthorized},
+		"the same as before": {[]string{"old"}, 1, http.StatusUnauthorized},
+	} {
+		sent := 0
+		client := NewClient(Authorize(roundTrip(func(r *http.Request) (*http.Response, error) {
+			sent++
+			body, err := io.ReadAll(r.Body)
+			if err != nil || string(body) != "body" {
+				t.Errorf("%s: try %d sent %q, %v", name, sent, body, err)
+			}
+			status := http.StatusUnauthorized
+			if r.Header.Get("Authorization") == "new" {
+				status = http.StatusOK
+			}
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
+		}), &rotating{test.values}, "vault://kv/t#v", endpoint, func(c string) (string, string) { return "Authorization", c }))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://api.example.com/v1/servers", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_ = answer.Body.Close()
+		if sent != test.sent || answer.StatusCode != test.status {
+			t.Errorf("%s: sent %d times, status %d", name, sent, answer.StatusCode)
+		}
+	}
+}

@@ -28,7 +28,7 @@ var (
 
 // recordTimeout bounds what a resource does that exists in no cloud: one cheap
 // call or one list, waiting for rate limits included.
-const recordTimeout = 10 * time.Minute
+const recordTimeout = 3 * time.Minute
 
 // accountResource is bettercompute_provider_account.
 type accountResource struct {

@@ -28,8 +28,13 @@ func inUse(ref reference.Reference, machines []backends.Machine) *backends.Error
 // while objects in the cloud carry the old one.
 func renamedInUse(ref reference.Reference, machines []backends.Machine, attributes []string) *backends.Error {
 	e := backends.Errorf(backends.InvalidState, "The %s %q can't become another one: it has %s in the cloud.",
-		ref.Kind, nameOf(ref), count(len(machines), "machine")).At(attributes[0])
+		ref.Kind, nameOf(ref), count(len(machines), "machine"))
 	e.Details = map[string]any{"machines": len(machines)}
+	if len(attributes) == 0 {
+		// Nothing in the configuration changed: the state was edited.
+		return e.WithRemedy("The recorded id isn't the one that follows from the names. Take the state back as it was, or remove this resource from it and import it again.")
+	}
+	e = e.At(attributes[0])
 	return e.WithRemedy("Another %s makes another id, which those machines don't carry: %s.\n\n"+
 		"Undo the change, or make a second resource beside this one and move the machines by making them anew there.",
 		strings.Join(attributes, ", "), nameMachines(machines))

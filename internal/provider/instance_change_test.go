@@ -190,3 +190,74 @@ func TestSoldOutOfferDoesNotKeepALostStateFromBeingRecovered(t *testing.T) {
 		},
 	})
 }
+
+// TestReplacementThatCannotBeMadeIsRefusedAtPlanTime: the old machine would be
+// destroyed first.
+func TestReplacementThatCannotBeMadeIsRefusedAtPlanTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		lines  []string
+		pool   []string
+		before func(w *world)
+		want   string
+	}{
+		"unknown image":      {lines: []string{`image = "nope-1"`}, want: `INVALID_INPUT: `},
+		"other architecture": {lines: []string{`offer = "cax11"`, `image = "161547269"`}, want: `INVALID_INPUT: `},
+		"unknown offer":      {lines: []string{`offer = "nope-1"`}, want: `INVALID_INPUT: `},
+		"unknown region":     {lines: []string{`region = "mars"`}, want: `INVALID_INPUT: `},
+		"sold out": {
+			lines: []string{`offer = "cx33"`}, before: func(w *world) { w.hetzner.SetStock("cx33", "fsn1", false) }, want: `CAPACITY_UNAVAILABLE: `,
+		},
+		"over the pool's price": {lines: []string{`offer = "cx33"`}, pool: []string{"limits = { price_per_hour = 0.0067 }"}, want: `QUOTA_EXCEEDED: `},
+		"over the pool's number": {
+			lines: []string{`offer = "cx33"`}, pool: []string{"limits = { instances = 0 }"}, want: `QUOTA_EXCEEDED: `,
+		},
+		"sold out, with adopt": {
+			lines: []string{`offer = "cx33"`}, pool: []string{"adopt = true"},
+			before: func(w *world) { w.hetzner.SetStock("cx33", "fsn1", false) }, want: `CAPACITY_UNAVAILABLE: `,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			resource.ParallelTest(t, resource.TestCase{
+				ProtoV6ProviderFactories: w.factories(),
+				Steps: []resource.TestStep{
+					{Config: w.instance()},
+					{
+						PreConfig: func() {
+							if test.before != nil {
+								test.before(w)
+							}
+						},
+						Config:   w.pool(test.pool...) + instanceBlock("web", "web-0", test.lines...),
+						PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)` + test.want),
+					},
+				},
+			})
+		})
+	}
+}
+
+func TestImportIsNotReinstalledBeforeItIsTakenOver(t *testing.T) {
+	w := newWorld(t)
+	id := w.makeMachine(poolURI, "web-0").ID
+	resource.ParallelTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: w.factories(),
+		Steps: []resource.TestStep{
+			{
+				PreConfig: func() {
+					s := w.only()
+					s.Labels["better-compute.io/digest"] = "i000000"
+					w.hetzner.SetLabels(s.ID, s.Labels)
+				},
+				Config: w.instance(`image = "debian-12"`, `on_image_change = "reinstall"`) + fmt.Sprintf(`
+import {
+  to = bettercompute_instance.web
+  id = "hetzner-cloud://root/main/web/instances/web-0/%s?token=env://%s"
+}
+`, id, tokenVariable),
+				PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)INVALID_STATE: .*imported.*reinstalled`),
+			},
+			{PreConfig: func() { w.only(); w.deleteMachines() }, Config: w.account()},
+		},
+	})
+}

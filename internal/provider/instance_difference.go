@@ -19,7 +19,7 @@ type instanceDifference struct {
 }
 
 // imported tells whether the state never took the machine.
-func (d instanceDifference) imported() bool { return d.state.isNull("claim") }
+func (d instanceDifference) imported() bool { return d.state.text("claim") == "" }
 
 // made tells whether the machine was made with a value, as far as can be known.
 func (d instanceDifference) made(f backends.DigestField, value string) bool {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -20,8 +21,6 @@ import (
 // decides between in place and replacement. It runs again during apply, so it is
 // deterministic and plans no value of the catalog.
 func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
-	defer cancel()
 	state, err := newRecord(req.State.Raw)
 	if err != nil {
 		report(&resp.Diagnostics, err)
@@ -33,8 +32,10 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		}
 		return
 	}
+	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, readTimeout, timeouts.Value.Read)
+	defer cancel()
 	plan, config, err := newRecords(req.Plan.Raw, req.Config.Raw)
-	if err != nil || r.data == nil {
+	if err != nil || r.data == nil || resp.Diagnostics.HasError() {
 		report(&resp.Diagnostics, err)
 		return
 	}
@@ -104,7 +105,7 @@ func (p *instancePlan) create(ctx context.Context) {
 	wrong, refusals := splitIssues(issues)
 	reportIssues(p.diags, wrong)
 	existing := p.existing(ctx, spec)
-	if len(refusals) > 0 && existing != nil {
+	if len(refusals) > 0 && p.willKeep(existing) {
 		for _, e := range refusals {
 			warn(p.diags, e, "No such machine could be made now", "The machine exists, so the apply finishes it or takes it over.")
 		}
@@ -116,7 +117,7 @@ func (p *instancePlan) create(ctx context.Context) {
 	}
 	p.warnExisting(existing)
 	switch err := p.account.Plan(ctx, *p.pool, spec.Marks.Key, resolved.Offer); {
-	case backends.HasCode(err, backends.QuotaExceeded):
+	case backends.HasCode(err, backends.QuotaExceeded) && !p.replacing():
 		warn(p.diags, err, "The apply may be refused", "The limit is checked again, and enforced, when the machine is created; "+
 			"machines that this plan removes first make room.")
 	case unreadable(err):
@@ -139,11 +140,22 @@ func (p *instancePlan) existing(ctx context.Context, spec backends.MachineSpec) 
 	return m
 }
 
+// replacing tells whether this is the second call of a replacement: then the machine
+// is known, and is destroyed before the new one is made. What would be refused then
+// must be refused now.
+func (p *instancePlan) replacing() bool { return p.seen.Digest != "" }
+
+// willKeep tells whether an apply finishes or takes over the machine that exists,
+// instead of making one.
+func (p *instancePlan) willKeep(m *backends.Machine) bool {
+	return m != nil && !p.replacing() && (halfMade(*m) || p.pool.Adopt)
+}
+
 // warnExisting says what an apply would do about a machine that exists. A plan that
 // replaces it meets it here too, and is told apart by what it knows of it.
 func (p *instancePlan) warnExisting(m *backends.Machine) {
 	switch {
-	case m == nil || halfMade(*m) || p.seen.Digest != "":
+	case m == nil || halfMade(*m) || p.replacing():
 	case p.pool.Adopt:
 		p.diags.AddWarning("The machine exists", fmt.Sprintf("The machine %q (%s) carries this instance's key. Since the pool has adopt = true, "+
 			"the apply takes it over if it was made from the same inputs.", m.Name, m.ID))

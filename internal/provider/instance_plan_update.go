@@ -111,15 +111,18 @@ func (p *instancePlan) planUserData() {
 	}
 }
 
-// refuseReplacement reports replacements that could not be applied.
+// refuseReplacement reports replacements and reinstallations that must not be.
 func (p *instancePlan) refuseReplacement() {
 	switch {
-	case len(p.replace) == 0:
+	case len(p.replace) == 0 && (p.reinstall == "" || !p.imported()):
 	case p.state.truth("deletion_protection"):
 		report(p.diags, protectedError(p.state))
 	case p.imported():
-		report(p.diags, backends.Errorf(backends.InvalidState, "The machine was imported and is not taken over yet, so it can't be replaced (for a change of %s).",
-			strings.Join(p.replace, ", ")).
+		what := "replaced for a change of " + strings.Join(p.replace, ", ")
+		if len(p.replace) == 0 {
+			what = "reinstalled"
+		}
+		report(p.diags, backends.Errorf(backends.InvalidState, "The machine was imported and is not taken over yet, so it can't be %s.", what).
 			WithRemedy("Make the configuration match the machine and apply once, which takes it over; change it then. "+
 				"For the image, on_image_change = \"ignore\" lets it be as it is."))
 	}
@@ -190,7 +193,7 @@ func (p *instancePlan) warnRecorded() {
 		}
 	}
 	for _, name := range names {
-		if p.differs(name) && (!p.imported() || !p.state.isNull(name)) {
+		if p.differs(name) && (!p.imported() || name != "labels") {
 			p.diags.AddAttributeWarning(path.Root(name), "Recorded only",
 				fmt.Sprintf("The change of %s is recorded and takes effect at the next creation; the machine is left as it is.", name))
 		}

@@ -51,7 +51,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	}
 	switch reconcile.Own(m.Marks, state.text("id"), state.text("claim")) {
 	case reconcile.Theirs:
-		if !state.isNull("claim") {
+		if state.text("claim") != "" {
 			resp.Diagnostics.AddWarning("CONFLICT: claimed by another state", fmt.Sprintf("The machine %q (%s) was claimed by another run or state since. "+
 				"It is left alone: the recorded values are kept, an update would be refused, and destroying this resource only forgets it.", m.Name, m.ID))
 			return
@@ -60,7 +60,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		resp.Diagnostics.AddWarning("CONFLICT: another resource's machine", fmt.Sprintf("The machine %q (%s) carries the key of another resource; the recorded values are kept.", m.Name, m.ID))
 		return
 	case reconcile.Unmarked:
-		if !state.isNull("claim") {
+		if state.text("claim") != "" {
 			resp.Diagnostics.AddWarning("ACCESS_DENIED: the marks are gone", fmt.Sprintf("The machine %q (%s) carries none of our labels or tags any more, so it will not be changed or deleted. "+
 				"If it is this resource's machine, remove it from the state and import it again.", m.Name, m.ID))
 		}

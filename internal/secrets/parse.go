@@ -103,6 +103,9 @@ func parseVault(rest string) (Reference, error) {
 	if len(segments) < 2 {
 		return Reference{}, malformed("What follows vault:// is a mount, a slash and the path of a secret.")
 	}
+	if strings.ContainsAny(segments[0], "@:") {
+		return Reference{}, malformed("What follows vault:// is a mount, not a server or a login: Vault's address and token are set in the provider block or in VAULT_ADDR and VAULT_TOKEN.")
+	}
 	if slices.ContainsFunc(segments, badSegment) {
 		return Reference{}, malformed("The path of a vault:// reference has an empty part, a . or .. part, or characters that it can't have.")
 	}

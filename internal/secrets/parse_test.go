@@ -49,6 +49,8 @@ func TestParseRefuses(t *testing.T) {
 		"vault://secret/S3CR3T":       "field after a #",
 		"vault://secret/S3CR3T#":      "field after a #",
 		"vault://S3CR3T#token":        "a mount, a slash",
+		"vault://u:S3CR3T@kv/app#x":   "not a server or a login",
+		"vault://host:8200/kv/app#x":  "not a server or a login",
 		"vault://secret//S3CR3T#x":    "empty part",
 		"vault://secret/S3CR3T/#x":    "empty part",
 		"vault:///secret/S3CR3T#x":    "empty part",

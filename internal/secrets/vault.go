@@ -6,6 +6,7 @@ package secrets
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -177,6 +178,9 @@ func newVaultClient(c VaultConfig) (*api.Client, error) {
 	if c.Transport != nil {
 		config.HttpClient.Transport = c.Transport
 	}
+	if !strings.HasPrefix(config.Address, "unix://") { // for a socket the client wants its own kind of transport
+		config.HttpClient.Transport = bounded{config.HttpClient.Transport}
+	}
 	client, err := api.NewClient(config)
 	if err != nil || !strings.Contains(client.Address(), "://") {
 		return nil, failure("Vault's client can't be set up: the address is not a url, or a VAULT_* environment variable is wrong.").
@@ -192,6 +196,21 @@ func newVaultClient(c VaultConfig) (*api.Client, error) {
 	}
 	client.SetToken(strings.TrimSpace(client.Token()))
 	return client, nil
+}
+
+// maxVaultAnswer bounds an answer in bytes: a secret of Vault's is at most 1 MiB.
+const maxVaultAnswer = 2 << 20
+
+// bounded is a transport whose answers have a bound.
+type bounded struct{ base http.RoundTripper }
+
+// RoundTrip implements [http.RoundTripper].
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := b.base.RoundTrip(r)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxVaultAnswer)
+	}
+	return answer, err
 }
 
 // fieldText is a field as text. A number is taken as it is written in the

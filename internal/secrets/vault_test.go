@@ -8,7 +8,9 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -238,4 +240,39 @@ func TestVaultCancelled(t *testing.T) {
 	if _, err := r.Resolve(ctx, "vault://secret/app#token"); !errors.Is(err, context.Canceled) || backends.AsError(err) != nil {
 		t.Errorf("Resolve with an ended context: %v", err)
 	}
+}
+
+func TestVaultAnswersAreBounded(t *testing.T) {
+	clearVaultEnvironment(t)
+	read := 0
+	r := mustNew(t, Config{Vault: VaultConfig{Address: "http://vault.example.com", Token: "t0k3n", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r, Body: io.NopCloser(io.TeeReader(endless{}, counter(func(n int) { read += n })))}, nil
+	})}})
+	if _, err := r.Resolve(t.Context(), "vault://secret/app#token"); err == nil {
+		t.Error("no error")
+	}
+	if read > 8*maxVaultAnswer {
+		t.Errorf("%d bytes were read", read)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// endless is a JSON text that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '['
+	}
+	return len(p), nil
+}
+
+type counter func(int)
+
+func (c counter) Write(p []byte) (int, error) {
+	c(len(p))
+	return len(p), nil
 }

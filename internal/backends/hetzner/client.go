@@ -27,8 +27,8 @@ const (
 	// pagesAtOnce bounds the pages of one list in flight; the API allows bursts, but
 	// a project shares its 3,600 requests per hour.
 	pagesAtOnce = 8
-	// maxPages bounds how many pages an answer can make us ask for.
-	maxPages = 10_000
+	// maxPages bounds how many pages an answer can make us ask for: 50,000 servers.
+	maxPages = 1000
 )
 
 // Client is one project of Hetzner Cloud.
@@ -158,6 +158,9 @@ func pages[T any](ctx context.Context, what string,
 	if first.last == 0 {
 		for number, next := 1, first.next; next > number; {
 			p, err := get(ctx, next)
+			if err == nil && (next > maxPages || len(p.items) == 0) {
+				err = backends.Errorf(backends.ProviderError, "%s: the list has no end.", what)
+			}
 			if err != nil {
 				return nil, err
 			}

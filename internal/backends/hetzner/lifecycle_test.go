@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,23 @@ func TestListWithoutALastPageIsWalked(t *testing.T) {
 	got, err := clientOf(t, s, &fixedSecrets{token: testToken}).ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
 	if err != nil || len(got) != 3 || len(s.requests) != 3 {
 		t.Errorf("got %v, %v after %v", got, err, s.requests)
+	}
+}
+
+func TestListWithoutAnEndIsGivenUp(t *testing.T) {
+	for name, servers := range map[string]string{"full pages": `{"id":1}`, "empty pages": ""} {
+		s := &script{answer: func(r *http.Request, _ int) answer {
+			number, err := strconv.Atoi(r.URL.Query().Get("page"))
+			if err != nil {
+				t.Error(err)
+			}
+			return jsonAnswer(200, fmt.Sprintf(`{"servers":[%s],"meta":{"pagination":{"page":%d,"per_page":1,"next_page":%d,"last_page":null}}}`,
+				servers, number, number+1))
+		}}
+		_, err := clientOf(t, s, &fixedSecrets{token: testToken}).ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
+		if e := wantError(t, err); e.Code != backends.ProviderError || len(s.requests) > maxPages+1 {
+			t.Errorf("%s: %v after %d requests", name, err, len(s.requests))
+		}
 	}
 }
 
