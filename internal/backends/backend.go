@@ -30,8 +30,9 @@ type Backend interface {
 	// has no say in.
 	CheckForm(spec MachineSpec) []*Error
 
-	// CheckMachine holds a wish against the catalog too, and reports what it finds
-	// and what [Backend.CheckForm] does at once. Empty and [Unknown] fields are passed
+	// CheckMachine holds a wish against the catalog too, and against the objects of
+	// the cloud that it names, and reports what it finds and what [Backend.CheckForm]
+	// does at once. Empty and [Unknown] fields are passed
 	// over. The error is for a catalog that can't be read; the issues of the form
 	// come with it. It makes nothing.
 	CheckMachine(ctx context.Context, spec MachineSpec) (Resolved, []*Error, error)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -42,7 +43,7 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 		report(&resp.Diagnostics, err)
 		return
 	}
-	wrong, refusals := splitIssues(issues)
+	wrong, refusals := splitIssues(account.Backend, spec, issues)
 	if len(wrong) > 0 {
 		reportIssues(&resp.Diagnostics, wrong)
 		return
@@ -107,15 +108,14 @@ func (r *instanceResource) reportCreate(diags *diag.Diagnostics, err error, pool
 	}
 }
 
-// splitIssues parts what is wrong with a wish from what only keeps a new machine
-// from being made: the catalog changes, and an offer that is sold out by now says
-// nothing about a machine that exists and is to be finished or taken over.
-func splitIssues(issues []*backends.Error) (wrong, refusals []*backends.Error) {
+// splitIssues parts what is wrong with a wish in itself from what only keeps a new
+// machine from being made: an offer that is sold out or a firewall that is gone by
+// now says nothing about a machine that exists and is to be finished or taken over.
+func splitIssues(b backends.Backend, spec backends.MachineSpec, issues []*backends.Error) (wrong, refusals []*backends.Error) {
+	wrong = b.CheckForm(spec)
 	for _, e := range issues {
-		if len(e.Path) == 1 && (e.Path[0] == "offer" || e.Path[0] == "image" || e.Path[0] == "region") {
+		if !slices.ContainsFunc(wrong, func(w *backends.Error) bool { return w.Error() == e.Error() }) {
 			refusals = append(refusals, e)
-		} else {
-			wrong = append(wrong, e)
 		}
 	}
 	return wrong, refusals

@@ -102,7 +102,7 @@ func (p *instancePlan) create(ctx context.Context) {
 	if !ok {
 		return
 	}
-	wrong, refusals := splitIssues(issues)
+	wrong, refusals := splitIssues(p.account.Backend, spec, issues)
 	reportIssues(p.diags, wrong)
 	existing := p.existing(ctx, spec)
 	if len(refusals) > 0 && p.willKeep(existing) {

@@ -18,29 +18,52 @@ import (
 // maxUserData is the API's limit in bytes.
 const maxUserData = 32 << 10
 
-// CheckMachine implements [backends.Backend]. It reads the catalog and the image,
-// each once in ten minutes, and nothing else: whether the networks, firewalls and
-// groups exist is for the creating call to say.
+// CheckMachine implements [backends.Backend]. It reads the catalog, the image, and
+// the networks, firewalls, placement group and SSH keys that the wish names: all at
+// the same time, each once in ten minutes. A wish without such names costs no call
+// for them. A named object that can't be looked up is no issue; see
+// [Client.isMissing].
 func (c *Client) CheckMachine(ctx context.Context, spec backends.MachineSpec) (backends.Resolved, []*backends.Error, error) {
 	issues := c.CheckForm(spec)
 	var out backends.Resolved
-	if spec.Offer == "" && spec.Image == "" && spec.Region == "" {
-		return out, issues, nil
-	}
-	var catalog *catalog
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		catalog, err = c.catalog.Get(groupCtx)
-		return err
-	})
+	group.SetLimit(lookupsAtOnce)
+	var catalog *catalog
+	needsCatalog := spec.Offer != "" || spec.Image != "" || spec.Region != ""
+	if needsCatalog {
+		group.Go(func() (err error) {
+			catalog, err = c.catalog.Get(groupCtx)
+			return err
+		})
+	}
 	if spec.Image != "" {
 		group.Go(func() error {
 			_, err := c.images.get(groupCtx, spec.Image) // warms the cache while the catalog is on its way
 			return err
 		})
 	}
+	named := references(spec)
+	missing := make([]bool, len(named))
+	for i, r := range named {
+		group.Go(func() (err error) {
+			missing[i], err = c.isMissing(groupCtx, r.referred)
+			return err
+		})
+	}
 	if err := group.Wait(); err != nil {
 		return out, issues, err
+	}
+	for i, r := range named {
+		switch {
+		case !missing[i]:
+		case r.name != "":
+			out.Warnings = append(out.Warnings, r.missingName())
+		default:
+			issues = append(issues, r.missing()...)
+		}
+	}
+	if !needsCatalog {
+		return out, issues, nil
 	}
 
 	t, offer, warning, issue := catalog.check(spec.Offer, spec.Region)

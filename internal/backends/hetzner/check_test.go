@@ -66,6 +66,8 @@ func TestCheckMachine(t *testing.T) {
 	c, cloud := emulatedClient(t, emulated.Options{Snapshots: []emulated.Snapshot{
 		{ID: 990, Description: "large", Architecture: "x86", DiskSize: 300},
 	}})
+	net := fmt.Sprint(makeNetwork(t, cloud, "main", "10.0.0.0/16", "10.0.1.0/24"))
+	cloud.ClearCalls()
 	tests := map[string]struct {
 		change  func(*backends.MachineSpec)
 		path    string // "": no issue
@@ -100,11 +102,11 @@ func TestCheckMachine(t *testing.T) {
 		"our label":          {func(s *backends.MachineSpec) { s.Labels = map[string]string{"better-compute.io/claim": "x"} }, "labels", backends.InvalidInput, []string{"reserved"}, ""},
 		"vendor's label":     {func(s *backends.MachineSpec) { s.Labels = map[string]string{"hetzner.cloud/x": ""} }, "labels", backends.InvalidInput, []string{"reserved"}, ""},
 		"two networks": {func(s *backends.MachineSpec) {
-			s.Network = "1"
-			s.Options = backends.Values{"networks": []any{backends.Values{"network_id": "2"}}}
+			s.Network = net
+			s.Options = backends.Values{"networks": []any{backends.Values{"network_id": net}}}
 		}, "hetzner_cloud.networks", backends.InvalidInput, []string{"exclude"}, ""},
 		"a network twice": {func(s *backends.MachineSpec) {
-			s.Options = backends.Values{"networks": []any{backends.Values{"network_id": "2"}, backends.Values{"network_id": "2"}}}
+			s.Options = backends.Values{"networks": []any{backends.Values{"network_id": net}, backends.Values{"network_id": net}}}
 		}, "hetzner_cloud.networks[1].network_id", backends.InvalidInput, nil, ""},
 	}
 	for name, tt := range tests {

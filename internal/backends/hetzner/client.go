@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// catalogLifetime is how long offers and images are believed.
+	// catalogLifetime is how long offers, images, and the existence of what a wish
+	// names are believed.
 	catalogLifetime = 10 * time.Minute
 	// perPage is the API's largest page.
 	perPage = 50
@@ -37,6 +38,8 @@ type Client struct {
 	marks   markLabels
 	catalog *backends.Cached[*catalog]
 	images  *imageCache
+	// referred remembers which objects exist that wishes name.
+	referred *keyed[referred, struct{}]
 }
 
 var (
@@ -61,6 +64,7 @@ func build(endpoint *url.URL, transport http.RoundTripper, userAgent, labelPrefi
 	}
 	c.catalog = &backends.Cached[*catalog]{Lifetime: catalogLifetime, Fetch: c.fetchCatalog}
 	c.images = newImageCache(c.api)
+	c.referred = &keyed[referred, struct{}]{lifetime: catalogLifetime, fetch: c.fetchReferred}
 	return c
 }
 

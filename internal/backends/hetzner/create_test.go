@@ -44,7 +44,7 @@ func objectID(t *testing.T, answer map[string]any, name string) int64 {
 func TestMakeIsOneCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, cloud := emulatedClient(t, emulated.Options{Boot: time.Minute})
-		key := objectID(t, post(t, cloud, "/ssh_keys", map[string]any{"name": "laptop", "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE5ldmVyR29ubmFHaXZlWW91VXBOZXZlckdvbm5hTGV0 a"}), "ssh_key")
+		key := makeKey(t, cloud, "laptop")
 		firewall := objectID(t, post(t, cloud, "/firewalls", map[string]any{"name": "web"}), "firewall")
 		group := objectID(t, post(t, cloud, "/placement_groups", map[string]any{"name": "spread", "type": "spread"}), "placement_group")
 		net := makeNetwork(t, cloud, "main", "10.0.0.0/16", "10.0.1.0/24")
@@ -294,10 +294,10 @@ func TestMakeFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, cloud := emulatedClient(t, emulated.Options{})
 				spec := testSpec()
-				if tt.option != nil {
-					tt.option(&spec)
-				}
 				warm(t, c, cloud, spec)
+				if tt.option != nil {
+					tt.option(&spec) // after the check, which would find it
+				}
 				if tt.rule.Kind != "" {
 					tt.rule.Service, tt.rule.Method, tt.rule.Path = "hetzner", "POST", "/servers"
 					if err := cloud.AddFault(tt.rule); err != nil {
@@ -307,6 +307,9 @@ func TestMakeFailures(t *testing.T) {
 				_, err := c.MakeMachine(t.Context(), spec)
 				if n := counts(cloud)["POST /v1/servers"]; n != tt.posts || len(cloud.Servers()) != tt.servers {
 					t.Errorf("%d POSTs, %d servers", n, len(cloud.Servers()))
+				}
+				if n := counts(cloud)["GET /v1/networks/ID"]; n > 0 {
+					t.Errorf("making a server looked a network up %d times", n)
 				}
 				if tt.succeeds {
 					if err != nil {

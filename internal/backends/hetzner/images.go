@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
@@ -27,32 +26,21 @@ var errNoImage = errors.New("no such image")
 // without an architecture: the answer then holds the image of each, and can tell
 // "wrong architecture" from "unknown" without a second call.
 type imageCache struct {
-	api   *hcloud.Client
-	names *backends.Cached[[]string]
-
-	mu     sync.Mutex
-	lookup map[string]*backends.Cached[[]*hcloud.Image]
+	api    *hcloud.Client
+	names  *backends.Cached[[]string]
+	lookup *keyed[string, []*hcloud.Image]
 }
 
 func newImageCache(api *hcloud.Client) *imageCache {
-	c := &imageCache{api: api, lookup: map[string]*backends.Cached[[]*hcloud.Image]{}}
+	c := &imageCache{api: api}
 	c.names = &backends.Cached[[]string]{Lifetime: catalogLifetime, Fetch: c.fetchNames}
+	c.lookup = &keyed[string, []*hcloud.Image]{lifetime: catalogLifetime, fetch: c.fetch}
 	return c
 }
 
 // get is every image that a name or id means; none is no error.
 func (c *imageCache) get(ctx context.Context, image string) ([]*hcloud.Image, error) {
-	c.mu.Lock()
-	cached, ok := c.lookup[image]
-	if !ok {
-		cached = &backends.Cached[[]*hcloud.Image]{
-			Lifetime: catalogLifetime,
-			Fetch:    func(ctx context.Context) ([]*hcloud.Image, error) { return c.fetch(ctx, image) },
-		}
-		c.lookup[image] = cached
-	}
-	c.mu.Unlock()
-	found, err := cached.Get(ctx)
+	found, err := c.lookup.get(ctx, image)
 	if errors.Is(err, errNoImage) {
 		return nil, nil
 	}
