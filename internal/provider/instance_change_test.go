@@ -261,3 +261,21 @@ import {
 		},
 	})
 }
+
+// TestReplacementBesideARemovalIsNoQuestionOfLimits: what else the plan adds is
+// counted when it is made, not held against the replacement.
+func TestReplacementBesideARemovalIsNoQuestionOfLimits(t *testing.T) {
+	w := newWorld(t)
+	pool := w.pool("limits = { instances = 2 }")
+	resource.ParallelTest(t, resource.TestCase{
+		ProtoV6ProviderFactories: w.factories(),
+		CheckDestroy:             w.empty,
+		Steps: []resource.TestStep{
+			{Config: pool + instanceBlock("web", "web-0") + instanceBlock("old", "old-0")},
+			{
+				Config:   pool + instanceBlock("web", "web-0", `offer = "cx33"`) + instanceBlock("new", "new-0"),
+				PlanOnly: true, ExpectNonEmptyPlan: true,
+			},
+		},
+	})
+}

@@ -116,8 +116,14 @@ func (p *instancePlan) create(ctx context.Context) {
 		return
 	}
 	p.warnExisting(existing)
+	if p.replacing() {
+		if err := p.account.Fits(ctx, *p.pool, spec.Marks.Key, resolved.Offer); err != nil && !unreadable(err) {
+			report(p.diags, err)
+			return
+		}
+	}
 	switch err := p.account.Plan(ctx, *p.pool, spec.Marks.Key, resolved.Offer); {
-	case backends.HasCode(err, backends.QuotaExceeded) && !p.replacing():
+	case backends.HasCode(err, backends.QuotaExceeded):
 		warn(p.diags, err, "The apply may be refused", "The limit is checked again, and enforced, when the machine is created; "+
 			"machines that this plan removes first make room.")
 	case unreadable(err):

@@ -67,6 +67,14 @@ func (a *Account) Plan(ctx context.Context, pool reference.Reference, key string
 	return err
 }
 
+// Fits tells whether a machine that takes the place of the one with its key fits
+// the pool's limits beside what is in the cloud now. What else is planned doesn't
+// count: a plan that also removes machines must not be refused for them.
+func (a *Account) Fits(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) error {
+	_, err := a.reserve(ctx, &ledger{}, pool, key, offer)
+	return err
+}
+
 func (a *Account) reserve(ctx context.Context, l *ledger, pool reference.Reference, key string,
 	offer *backends.Offer) (release func(), err error) {
 	limits := pool.Limits
