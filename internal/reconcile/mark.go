@@ -105,13 +105,7 @@ func (a *Account) complete(ctx context.Context, pool string, m backends.Machine)
 		}
 	}
 	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
-		switch {
-		case missing:
-			return false, vanished(m)
-		case m.Marks.Claim != claim:
-			return false, claimedAnew(m)
-		}
-		return true, nil
+		return true, stillOurs(m, missing, claim)
 	})
 }
 

@@ -33,13 +33,7 @@ func (a *Account) powerTo(ctx context.Context, pool, claim string, m backends.Ma
 	}
 	grace, cancel := context.WithTimeoutCause(ctx, backends.Scale(graceWindow), errGraceOver)
 	m, err := a.await(grace, pool, m, func(m backends.Machine, missing bool) (bool, error) {
-		switch {
-		case missing:
-			return false, vanished(m)
-		case m.Marks.Claim != claim:
-			return false, claimedAnew(m)
-		}
-		return m.State == backends.StateStopped, nil
+		return m.State == backends.StateStopped, stillOurs(m, missing, claim)
 	})
 	cancel()
 	if err == nil || !errors.Is(err, errGraceOver) || ctx.Err() != nil {
@@ -57,13 +51,7 @@ func (a *Account) settle(ctx context.Context, pool, claim string, m backends.Mac
 		return m, nil
 	}
 	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
-		switch {
-		case missing:
-			return false, vanished(m)
-		case m.Marks.Claim != claim:
-			return false, claimedAnew(m)
-		}
-		return m.State != backends.StatePending, nil
+		return m.State != backends.StatePending, stillOurs(m, missing, claim)
 	})
 }
 

@@ -73,10 +73,17 @@ func waitEnded(m backends.Machine, cause, failure error) error {
 // (Ctrl-C), not because it failed or its time was up.
 func Interrupted(err error) bool { return errors.Is(err, context.Canceled) }
 
-// vanished is the error of a machine that went away while we worked on it.
-func vanished(m backends.Machine) error {
-	return backends.Errorf(backends.NotFound, "The machine %q (%s) vanished: someone else deleted it.", m.Name, m.ID).
-		WithRemedy("Plan again: it is planned anew.")
+// stillOurs fails when a machine that we work on went away, or was claimed by
+// someone else meanwhile: every wait ends then.
+func stillOurs(m backends.Machine, missing bool, claim string) error {
+	switch {
+	case missing:
+		return backends.Errorf(backends.NotFound, "The machine %q (%s) vanished: someone else deleted it.", m.Name, m.ID).
+			WithRemedy("Plan again: a new one is planned.")
+	case m.Marks.Claim != claim:
+		return claimedAnew(m)
+	}
+	return nil
 }
 
 // settleTime is how long a machine must show the wrong power state before we act:
@@ -90,11 +97,10 @@ func (a *Account) awaitState(ctx context.Context, pool, claim string, m backends
 	var settled time.Time
 	diagnosed := time.Now()
 	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
+		if err := stillOurs(m, missing, claim); err != nil {
+			return false, err
+		}
 		switch {
-		case missing:
-			return false, vanished(m)
-		case m.Marks.Claim != claim:
-			return false, claimedAnew(m)
 		case m.State == want:
 			return true, nil
 		case m.State == backends.StateError:
