@@ -111,7 +111,7 @@ type Diagnoser interface {
 
 // NameTaken is the error of a name that another object of the cloud holds: a
 // CONFLICT.
-type NameTaken struct{ Machine Machine }
+type NameTaken struct{ Holder About }
 
 // Error says who holds the name.
 func (e *NameTaken) Error() string { return e.Unwrap().Error() }
@@ -119,12 +119,12 @@ func (e *NameTaken) Error() string { return e.Unwrap().Error() }
 // Unwrap is the error in the contract's terms.
 func (e *NameTaken) Unwrap() error {
 	holder := "an object that is not managed by Better Compute"
-	if e.Machine.Marks.Managed {
-		holder = fmt.Sprintf("a machine of the pool whose id is %s (account %s)", e.Machine.Marks.Pool, e.Machine.Marks.Account)
+	if m := e.Holder.Marks; m.Managed {
+		holder = fmt.Sprintf("a %s of the pool whose id is %s (account %s)", e.Holder.Noun, m.Pool, m.Account)
 	}
-	out := Errorf(Conflict, "The name %q is taken in the cloud by %s: %s.", e.Machine.Name, holder, e.Machine.ID).
+	out := Errorf(Conflict, "The name %q is taken in the cloud by %s: %s.", e.Holder.Name, holder, e.Holder.ID).
 		WithRemedy("Choose another name.")
-	out.Details = map[string]any{"machine_id": e.Machine.ID}
+	out.Details = map[string]any{e.Holder.Noun + "_id": e.Holder.ID}
 	return out
 }
 
@@ -146,6 +146,21 @@ func Capabilities(b Backend) []string {
 	}
 	if _, ok := b.(UserDataReinstaller); ok {
 		out = append(out, "reinstallUserData")
+	}
+	if _, ok := b.(SelectiveDestroyer); ok {
+		out = append(out, "selectiveDestroy")
+	}
+	if _, ok := b.(SharedSnapshotter); ok {
+		out = append(out, "sharedSnapshots")
+	}
+	if _, ok := b.(SharedVolumer); ok {
+		out = append(out, "sharedVolumes")
+	}
+	if _, ok := b.(Snapshotter); ok {
+		out = append(out, "snapshots")
+	}
+	if _, ok := b.(Volumer); ok {
+		out = append(out, "volumes")
 	}
 	return out
 }

@@ -23,6 +23,10 @@ const (
 	DigestRegion     DigestField = 'r'
 	DigestSSHKeys    DigestField = 's'
 	DigestUserData   DigestField = 'u'
+
+	// These two are compared with the object itself and are in no digest.
+	DigestSize   DigestField = 'z'
+	DigestVolume DigestField = 'v'
 )
 
 // String is the field's name as users write it.
@@ -44,6 +48,10 @@ func (f DigestField) String() string {
 		return "ssh_keys"
 	case DigestUserData:
 		return "user_data"
+	case DigestSize:
+		return "size_gib"
+	case DigestVolume:
+		return "volume"
 	default:
 		return string(f)
 	}

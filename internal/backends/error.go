@@ -58,6 +58,11 @@ const (
 	ReasonInvalid     Reason = "invalid"     // the cloud says the input is wrong
 	ReasonSecret      Reason = "secret"      // a secret reference can't be resolved
 	ReasonAction      Reason = "action"      // an asynchronous action of the cloud failed
+	ReasonSize        Reason = "size"        // a size that the cloud doesn't make
+	// The reasons of UNSUPPORTED, in the specification's words.
+	ReasonVolumes       Reason = "volumes"
+	ReasonSharedVolumes Reason = "sharedVolumes"
+	ReasonSnapshots     Reason = "snapshots"
 )
 
 // Error is the one error type above and below the contract.

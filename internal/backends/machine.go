@@ -45,6 +45,11 @@ type Machine struct {
 	Labels map[string]string
 }
 
+// About implements [Object].
+func (m Machine) About() About {
+	return About{"machine", m.ID, m.Name, m.State, m.Message, m.Created, m.Protected, m.Marks}
+}
+
 // Family is an address family.
 type Family string
 
@@ -114,20 +119,6 @@ type Resolved struct {
 	Warnings []string
 }
 
-// Marks is what every object we make carries in the cloud (DESIGN.md §6).
-type Marks struct {
-	Managed bool
-	Key     string // the idempotency key: the resource's id
-	Account string // the account's id
-	Pool    string // the pool's id
-	// Digest says what the object was made from; see [Digest].
-	Digest string
-	// Claim is a random token, also in the state of who owns the object.
-	Claim string
-	// Complete is written last.
-	Complete bool
-}
-
 // PowerAction is a change of power.
 type PowerAction string
 
@@ -141,10 +132,3 @@ const (
 	PowerCycle           PowerAction = "cycle"
 	PowerNMI             PowerAction = "nmi"
 )
-
-// Filter says what a list holds. Managed objects only, always. At least one field
-// is set.
-type Filter struct {
-	Account string // of this account's id
-	Pool    string // of this pool's id
-}

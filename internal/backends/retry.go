@@ -59,6 +59,10 @@ func Retry(ctx context.Context, kind Call, call func(context.Context) error) err
 	}
 }
 
+// Caller is the context of the operation that a call belongs to, which a call with
+// [Grace] doesn't end with: waits inside a call end with it and heed its deadline.
+func Caller(ctx context.Context) context.Context { return callerOf(ctx) }
+
 // interruptGrace is what a request that changes something gets to end after its
 // caller was told to stop. It is never scaled: the cloud is as slow as it is.
 const interruptGrace = 5 * time.Second

@@ -128,6 +128,7 @@ var broken = map[string]struct {
 		}),
 		fails: []string{"create/marks-at-birth"},
 	},
+	// The rules above the backend delete the second one, which carries the same claim.
 	"makes two machines": {
 		breaking: breaks(func(c client, h *hooked) {
 			h.makes = func(ctx context.Context, spec backends.MachineSpec) (backends.Machine, error) {
@@ -140,7 +141,27 @@ var broken = map[string]struct {
 				return m, err
 			}
 		}),
-		fails: []string{"create/makes", "create/retry", "create/concurrent", "create/marks-at-birth"},
+		fails: []string{"create/marks-at-birth"},
+	},
+	// A second machine that is complete and has another claim is nobody's to delete.
+	"makes a stranger's machine beside": {
+		breaking: breaks(func(c client, h *hooked) {
+			h.makes = func(ctx context.Context, spec backends.MachineSpec) (backends.Machine, error) {
+				m, err := c.MakeMachine(ctx, spec)
+				if err != nil {
+					return m, err
+				}
+				spec.Name += "-x"
+				spec.Marks.Claim = "00000000000000000000000000"
+				beside, err := c.MakeMachine(ctx, spec)
+				if err != nil {
+					return m, err
+				}
+				_, err = c.MarkMachine(ctx, beside, completed(spec.Marks))
+				return m, err
+			}
+		}),
+		fails: []string{"create/makes", "create/retry", "create/concurrent", "create/resumed"},
 	},
 	// A retry that can't see the first machine makes another, under a name of its own.
 	"makes another machine on retry": {
@@ -165,7 +186,7 @@ var broken = map[string]struct {
 			h.makes = func(ctx context.Context, spec backends.MachineSpec) (backends.Machine, error) {
 				m, err := c.MakeMachine(ctx, spec)
 				if taken, ok := err.(*backends.NameTaken); ok { //nolint:errorlint // The backend returns it as it is.
-					return taken.Machine, nil
+					return c.GetMachine(ctx, taken.Holder.ID)
 				}
 				return m, err
 			}

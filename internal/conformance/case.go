@@ -14,12 +14,23 @@ import (
 // Need is something without which a case is skipped.
 type Need string
 
-// The needs. The first four are abilities, in the words of [backends.Capabilities].
+// The needs that are abilities, in the words of [backends.Capabilities].
 const (
 	NeedList             Need = "list"
 	NeedPower            Need = "power"
 	NeedReinstall        Need = "reinstall"
 	NeedProtection       Need = "deletionProtection"
+	NeedVolumes          Need = "volumes"
+	NeedSharedVolumes    Need = "sharedVolumes"
+	NeedSnapshots        Need = "snapshots"
+	NeedSharedSnapshots  Need = "sharedSnapshots"
+	NeedSelectiveDestroy Need = "selectiveDestroy"
+)
+
+// The other needs.
+const (
+	NeedTidying          Need = "tidying"
+	NeedNetwork          Need = "network"
 	NeedObservablePower  Need = "observable power"
 	NeedWrongCredentials Need = "wrong credentials"
 )
@@ -32,7 +43,7 @@ type Case struct {
 	// Vital: when it fails, the others can't tell anything and are skipped.
 	Vital bool
 	// Run is nil when the backend keeps the sentence; an error says how it doesn't.
-	// It leaves its machines to the runner.
+	// It leaves what it made to the runner.
 	Run func(ctx context.Context, t *Trial) error
 }
 
@@ -40,12 +51,22 @@ type Case struct {
 // others rest on comes first.
 func Cases() []Case {
 	return slices.Concat(definitionCases(), catalogCases(), createCases(), takeOverCases(),
-		readCases(), markCases(), changeCases(), deleteCases())
+		readCases(), markCases(), changeCases(), deleteCases(),
+		diskCases(blockDisks), volumeCases(), attachCases(), goingCases(), diskCases(sharedDisks), shareCases(),
+		snapshotCases(blockDisks), blockSnapshotCases(), snapshotCases(sharedDisks), sharedSnapshotCases(), tidyCases())
 }
 
 // missing says why a case can't be run on a subject; "" when it can.
-func (s *Subject) missing(need Need, capabilities []string) string {
+func (s *Subject) missing(need Need, b backends.Backend) string {
 	switch need {
+	case NeedTidying:
+		if _, ok := b.(backends.Tidier); !ok {
+			return "the cloud keeps nothing of deleted objects that would have to be tidied up"
+		}
+	case NeedNetwork:
+		if s.Network == "" {
+			return "no network was given"
+		}
 	case NeedWrongCredentials:
 		if s.WrongSecrets == nil {
 			return "no wrong credential was given"
@@ -55,7 +76,7 @@ func (s *Subject) missing(need Need, capabilities []string) string {
 			return "the subject's power is not observable"
 		}
 	default:
-		if !slices.Contains(capabilities, string(need)) {
+		if !slices.Contains(backends.Capabilities(b), string(need)) {
 			return fmt.Sprintf("the backend has no %q", need)
 		}
 	}

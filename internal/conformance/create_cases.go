@@ -166,8 +166,8 @@ func nameTaken(ctx context.Context, t *Trial) error {
 	var taken *backends.NameTaken
 	switch {
 	case errors.As(err, &taken):
-		if taken.Machine.ID != first.ID || taken.Machine.Marks.Key != holder.Spec.Marks.Key {
-			return wrong("the NameTaken names the machine %s with the key %q; the holder is %s", taken.Machine.ID, taken.Machine.Marks.Key, first.ID)
+		if taken.Holder.ID != first.ID || taken.Holder.Marks.Key != holder.Spec.Marks.Key {
+			return wrong("the NameTaken names the machine %s with the key %q; the holder is %s", taken.Holder.ID, taken.Holder.Marks.Key, first.ID)
 		}
 	case err != nil:
 		return wrong("a taken name must be a NameTaken; it is: %w", err)
@@ -229,7 +229,7 @@ func createConflict(ctx context.Context, t *Trial) error {
 		t.only(ctx, w.Spec.Marks.Key, first.ID))
 }
 
-// exists is wrong unless err is the CONFLICT that names the machine.
+// exists is wrong unless err is the CONFLICT that names the object.
 func exists(err error, id string) error {
 	if err := wantCode("a create with another claim", err, backends.Conflict); err != nil {
 		return err
@@ -238,8 +238,8 @@ func exists(err error, id string) error {
 	switch {
 	case !errors.As(err, &there):
 		return wrong("the CONFLICT doesn't say what exists: %w", err)
-	case there.Machine.ID != id:
-		return wrong("the CONFLICT names the machine %s, not %s", there.Machine.ID, id)
+	case there.Object.ID != id:
+		return wrong("the CONFLICT names %s, not %s", there.Object.ID, id)
 	}
 	return nil
 }

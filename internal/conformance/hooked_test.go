@@ -136,6 +136,12 @@ func breaks(how func(c client, h *hooked)) breaking {
 	}
 }
 
+// completed are marks with the completion.
+func completed(marks backends.Marks) backends.Marks {
+	marks.Complete = true
+	return marks
+}
+
 var notFound = backends.Errorf(backends.NotFound, "It is gone.")
 
 // memory remembers machines by their ids.

@@ -4,7 +4,6 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,86 +19,78 @@ const defaultListLag = 10 * time.Second
 // listPoll is the pause between two looks at a list that may lag, before scaling.
 const listPoll = time.Second
 
-// inTime runs a check of lists again until it passes or lists have had the time
-// they may lag.
-func (t *Trial) inTime(ctx context.Context, check func() error) error {
-	lag := cmp.Or(t.Subject.Account.Definition().ListLag, defaultListLag)
-	for end := time.Now().Add(backends.Scale(lag)); ; {
-		err := check()
-		if err == nil || !time.Now().Before(end) {
-			return err
-		}
-		if ended := backends.Sleep(ctx, backends.Scale(listPoll)); ended != nil {
-			return errors.Join(err, ended)
-		}
-	}
+// onMachines is the shelf of machines.
+func (t *Trial) onMachines() *shelf[backends.Machine] {
+	s := machineShelf(t.Subject, t.Backend)
+	s.found = t.machines.made
+	return s
 }
 
-// get is the machine that must be there.
+// These are the shelf's sentences about machines.
+
 func (t *Trial) get(ctx context.Context, id string) (backends.Machine, error) {
-	m, err := t.Backend.GetMachine(ctx, id)
-	switch {
-	case err != nil:
-		return m, fmt.Errorf("getting the machine %s: %w", id, err)
-	case m.ID != id:
-		return m, wrong("getting the machine %s answered the machine %s", id, m.ID)
-	}
-	return m, nil
+	return t.onMachines().get(ctx, id)
 }
 
-// absent is wrong unless getting the machine fails with NOT_FOUND.
-func (t *Trial) absent(ctx context.Context, id string) error {
-	_, err := t.Backend.GetMachine(ctx, id)
-	return wantCode("getting the deleted machine "+id, err, backends.NotFound)
-}
+func (t *Trial) absent(ctx context.Context, id string) error { return t.onMachines().absent(ctx, id) }
 
-// only is wrong unless exactly one machine carries the key, and has the id.
 func (t *Trial) only(ctx context.Context, key, id string) error {
-	return t.inTime(ctx, func() error {
-		found, err := t.Backend.FindMachines(ctx, key)
-		if err != nil {
-			return fmt.Errorf("finding machines by their key: %w", err)
-		}
-		for _, m := range found {
-			if m.Marks.Key != key {
-				return wrong("finding machines by the key %s found the machine %s with the key %q", key, m.ID, m.Marks.Key)
-			}
-			t.made(m.ID)
-		}
-		if len(found) != 1 || found[0].ID != id {
-			return wrong("by its key there must be the machine %s alone; there are %s", id, ids(found))
-		}
-		return nil
-	})
+	return t.onMachines().only(ctx, key, id)
 }
 
-// none is wrong when a machine carries the key.
-func (t *Trial) none(ctx context.Context, key string) error {
-	return t.inTime(ctx, func() error {
-		found, err := t.Backend.FindMachines(ctx, key)
-		if err != nil {
-			return fmt.Errorf("finding machines by their key: %w", err)
-		}
-		if len(found) > 0 {
-			return wrong("by the key %s there must be no machine; there are %s", key, ids(found))
-		}
-		return nil
-	})
+func (t *Trial) none(ctx context.Context, key string) error { return t.onMachines().none(ctx, key) }
+
+func (t *Trial) lists(ctx context.Context, filter backends.Filter, with, without []string) error {
+	return t.onMachines().lists(ctx, filter, with, without)
 }
 
-func ids(machines []backends.Machine) string {
-	if len(machines) == 0 {
-		return "none"
+// differing collects what isn't as it must be.
+type differing struct {
+	noun     string
+	problems []error
+}
+
+func (d *differing) same(what string, got, want any) {
+	if got != want {
+		d.add("the %s's %s is %q, it must be %q", d.noun, what, fmt.Sprint(got), fmt.Sprint(want))
 	}
-	out := make([]string, len(machines))
-	for i, m := range machines {
-		out[i] = m.ID
+}
+
+func (d *differing) add(format string, args ...any) {
+	d.problems = append(d.problems, wrong(format, args...))
+}
+
+func (d *differing) err() error { return errors.Join(d.problems...) }
+
+// leastShown is how many characters of an id [backends.Marks.Fixed] marks must show,
+// prefix included: fewer would not tell two pools apart.
+const leastShown = 12
+
+// asShown are marks as an object shows them that was given want: the same, unless
+// they are in its name, which cuts them short. Then Complete follows the state and is
+// for the caller to look at.
+func asShown(got, want backends.Marks) backends.Marks {
+	if !got.Fixed {
+		return want
 	}
-	return strings.Join(out, ", ")
+	cut := func(got, want string) string {
+		if len(got) >= leastShown && strings.HasPrefix(want, got) {
+			return got
+		}
+		return want
+	}
+	want.Fixed = true
+	want.Account, want.Pool = cut(got.Account, want.Account), cut(got.Pool, want.Pool)
+	want.Claim = want.Claim[:min(len(want.Claim), backends.FixedClaimLength)]
+	want.Complete = got.Complete
+	// A name has no room for what isn't needed to find the object.
+	want.Volume = got.Volume
+	return want
 }
 
 // sameMarks is wrong where marks aren't the wanted ones, naming each.
 func sameMarks(what string, got, want backends.Marks) error {
+	want = asShown(got, want)
 	var problems []error
 	differs := func(name string, got, want any) {
 		if got != want {
@@ -113,6 +104,8 @@ func sameMarks(what string, got, want backends.Marks) error {
 	differs("digest", got.Digest, want.Digest)
 	differs("claim", got.Claim, want.Claim)
 	differs("complete", got.Complete, want.Complete)
+	differs("goes with machine", got.GoesWithMachine, want.GoesWithMachine)
+	differs("volume", got.Volume, want.Volume)
 	return errors.Join(problems...)
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reconcile"
-	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
 
 func readCases() []Case {
@@ -113,55 +112,6 @@ func findAbsent(ctx context.Context, t *Trial) error {
 	return errors.Join(t.none(ctx, t.Wish(0).Spec.Marks.Key), t.only(ctx, other.Spec.Marks.Key, made.ID))
 }
 
-// listed are the machines of a list; one that doesn't fit the filter is wrong.
-func (t *Trial) listed(ctx context.Context, filter backends.Filter) (map[string]backends.Machine, error) {
-	lister, ok := t.Backend.(backends.Lister)
-	if !ok {
-		return nil, skipped("the backend can't list")
-	}
-	machines, err := lister.ListMachines(ctx, filter)
-	if err != nil {
-		return nil, fmt.Errorf("listing: %w", err)
-	}
-	out := map[string]backends.Machine{}
-	for _, m := range machines {
-		_, twice := out[m.ID]
-		switch {
-		case twice:
-			return nil, wrong("a list has the machine %s twice", m.ID)
-		case !m.Marks.Managed:
-			return nil, wrong("a list has the machine %s, which is not managed", m.ID)
-		case filter.Account != "" && m.Marks.Account != filter.Account,
-			filter.Pool != "" && m.Marks.Pool != filter.Pool:
-			return nil, wrong("a list by %+v has the machine %s of account %s and pool %s", filter, m.ID, m.Marks.Account, m.Marks.Pool)
-		}
-		out[m.ID] = m
-	}
-	return out, nil
-}
-
-// lists is wrong unless a list has the machines with those ids, and has none of
-// the others.
-func (t *Trial) lists(ctx context.Context, filter backends.Filter, with, without []string) error {
-	return t.inTime(ctx, func() error {
-		machines, err := t.listed(ctx, filter)
-		if err != nil {
-			return err
-		}
-		for _, id := range with {
-			if _, ok := machines[id]; !ok {
-				return wrong("a list by %+v lacks the machine %s", filter, id)
-			}
-		}
-		for _, id := range without {
-			if _, ok := machines[id]; ok {
-				return wrong("a list by %+v has the machine %s", filter, id)
-			}
-		}
-		return nil
-	})
-}
-
 func listFilters(ctx context.Context, t *Trial) error {
 	wishes := []reconcile.Wish{t.WishIn(t.Pool(0), 0), t.WishIn(t.Pool(1), 1)}
 	made := make([]string, len(wishes))
@@ -172,24 +122,11 @@ func listFilters(ctx context.Context, t *Trial) error {
 		}
 		made[i] = m.ID
 	}
-	account := wishes[0].Spec.Marks.Account
-	other := reference.AccountID(t.Subject.Account.Tenant, t.Subject.Account.Cloud, t.Prefix+"-no-such-account")
-	for _, look := range []struct {
-		filter        backends.Filter
-		with, without []string
-	}{
-		{backends.Filter{Pool: wishes[0].Spec.Marks.Pool}, made[:1], made[1:]},
-		{backends.Filter{Pool: wishes[1].Spec.Marks.Pool}, made[1:], made[:1]},
-		{backends.Filter{Account: account}, made, nil},
-		{backends.Filter{Account: account, Pool: wishes[0].Spec.Marks.Pool}, made[:1], made[1:]},
-		{backends.Filter{Account: other}, nil, made},
-		{backends.Filter{Account: other, Pool: wishes[0].Spec.Marks.Pool}, nil, made},
-	} {
-		if err := t.lists(ctx, look.filter, look.with, look.without); err != nil {
-			return err
-		}
+	shelf := t.onMachines()
+	if err := shelf.filters(ctx, t, made[0], made[1]); err != nil {
+		return err
 	}
-	machines, err := t.listed(ctx, backends.Filter{Account: account})
+	machines, err := shelf.listed(ctx, backends.Filter{Account: wishes[0].Spec.Marks.Account})
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,7 @@ func Run(ctx context.Context, subject Subject) Report {
 	report.Err = r.start(ctx)
 	if report.Err == nil {
 		report.Results = r.all(ctx)
+		r.tidyAccount(ctx)
 		if ctx.Err() != nil {
 			report.Err = fmt.Errorf("the run was ended: %w", context.Cause(ctx))
 		}
@@ -48,7 +51,7 @@ type run struct {
 	vital   string // the vital case that failed
 }
 
-// start builds the backend and makes sure that no earlier run left machines under
+// start builds the backend and makes sure that no earlier run left anything under
 // the same prefix, which the cases would take for their own.
 func (r *run) start(ctx context.Context) error {
 	s := r.subject
@@ -68,42 +71,80 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the backend can't be built: %w", err)
 	}
-	lister, ok := r.backend.(backends.Lister)
-	if !ok {
-		return nil
-	}
-	there, err := lister.ListMachines(ctx, backends.Filter{Account: s.Account.AccountID()})
+	left, err := r.leftBefore(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // The cases say better what is wrong with the account.
 	}
-	ours := map[string]bool{}
-	for _, c := range Cases() {
-		for n := range poolsPerCase {
-			ours[pool(s, c.Name, n).PoolID()] = true
-		}
-	}
-	var left []string
-	for _, m := range there {
-		if ours[m.Marks.Pool] {
-			left = append(left, fmt.Sprintf("%q (%s)", m.Name, m.ID))
-		}
-	}
 	if len(left) > 0 {
-		return backends.Errorf(backends.InvalidState, "The prefix %s is in use: the account has its machines %s.",
-			s.Prefix, strings.Join(left, ", ")).
+		return backends.Errorf(backends.InvalidState, "The prefix %s is in use: the account has %s.", s.Prefix, strings.Join(left, ", ")).
 			WithRemedy("Choose another prefix, or delete them if the run that made them is over.")
 	}
 	return nil
 }
 
+// leftBefore names what is in the pools of the run's cases before it begins.
+func (r *run) leftBefore(ctx context.Context) ([]string, error) {
+	var left []string
+	if _, ok := r.backend.(backends.Lister); ok {
+		found, err := inPools(ctx, r.subject, machineShelf(r.subject, r.backend))
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, found...)
+	}
+	stores := map[string]backends.VolumeStore{}
+	if b, ok := r.backend.(backends.Volumer); ok {
+		stores["volume"] = b.Volumes()
+	}
+	if b, ok := r.backend.(backends.SharedVolumer); ok && r.subject.Network != "" {
+		stores["shared volume"] = b.SharedVolumes()
+	}
+	for _, noun := range slices.Sorted(maps.Keys(stores)) {
+		found, err := inPools(ctx, r.subject, volumeShelf(r.subject, stores[noun], noun))
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, found...)
+	}
+	if b, ok := r.backend.(backends.Snapshotter); ok {
+		found, err := inPools(ctx, r.subject, snapshotShelf(r.subject, b.Snapshots(), "snapshot"))
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, found...)
+	}
+	return left, nil
+}
+
+// inPools names the objects of a kind that are in the pools of the subject's cases.
+func inPools[T backends.Object](ctx context.Context, s *Subject, shelf *shelf[T]) ([]string, error) {
+	objects, err := shelf.list(ctx, backends.Filter{Account: s.Account.AccountID()})
+	if err != nil {
+		return nil, err
+	}
+	var pools []backends.Filter
+	for _, c := range Cases() {
+		for n := range poolsPerCase {
+			pools = append(pools, backends.Filter{Pool: pool(s, c.Name, n).PoolID()})
+		}
+	}
+	var out []string
+	for _, o := range objects {
+		a := o.About()
+		if slices.ContainsFunc(pools, func(f backends.Filter) bool { return f.Holds(a.Marks) }) {
+			out = append(out, fmt.Sprintf("the %s %q (%s)", shelf.noun, a.Name, a.ID))
+		}
+	}
+	return out, nil
+}
+
 func (r *run) all(ctx context.Context) []Result {
 	var results []Result
-	capabilities := backends.Capabilities(r.backend)
 	for _, c := range Cases() {
 		if r.subject.Only != nil && !r.subject.Only.MatchString(c.Name) {
 			continue
 		}
-		result := r.one(ctx, c, capabilities)
+		result := r.one(ctx, c)
 		results = append(results, result)
 		if c.Vital && result.Status == Failed {
 			r.vital = c.Name
@@ -115,7 +156,7 @@ func (r *run) all(ctx context.Context) []Result {
 	return results
 }
 
-func (r *run) one(ctx context.Context, c Case, capabilities []string) Result {
+func (r *run) one(ctx context.Context, c Case) Result {
 	result := Result{Case: c}
 	if ctx.Err() != nil {
 		result.Status, result.Reason = Skipped, "the run was ended before it"
@@ -126,7 +167,7 @@ func (r *run) one(ctx context.Context, c Case, capabilities []string) Result {
 		return result
 	}
 	for _, need := range c.Needs {
-		if reason := r.subject.missing(need, capabilities); reason != "" {
+		if reason := r.subject.missing(need, r.backend); reason != "" {
 			result.Status, result.Reason = Skipped, reason
 			return result
 		}
@@ -135,7 +176,7 @@ func (r *run) one(ctx context.Context, c Case, capabilities []string) Result {
 	t := &Trial{Subject: r.subject, Case: c.Name, Backend: r.backend}
 	ctx = context.WithValue(ctx, caseKey{}, c.Name)
 	err := attempt(ctx, t, c)
-	result.Left = r.cleanUp(ctx, t)
+	result.Left = r.cleanUp(ctx, t, err != nil)
 	result.Duration, result.Calls = time.Since(begun), int(r.calls.Load()-before)
 
 	var skip skipped

@@ -4,6 +4,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"time"
@@ -16,6 +17,14 @@ import (
 const (
 	DefaultCaseTimeout    = 15 * time.Minute
 	DefaultCleanupTimeout = 5 * time.Minute
+)
+
+// The sizes of volumes in GiB where a [Subject] sets none: the least that the known
+// clouds make. Growth is by how much they are grown.
+const (
+	DefaultVolumeGiB = 10
+	DefaultShareGiB  = 50
+	Growth           = 10
 )
 
 // Subject is what the cases are run against. Account, Environment, Offer, Image
@@ -34,8 +43,19 @@ type Subject struct {
 	// manifest defaults are filled in.
 	Options backends.Values
 
-	// Prefix begins the names of all machines and pools: 1 to 24 lower-case letters,
-	// digits and inner hyphens. No two runs at the same time may share it.
+	// Network is the cloud's own id of a network in the region of the shared volumes,
+	// which are made in it. Without it they aren't tested.
+	Network string
+	// ShareRegion is where shared volumes are made; "" is where the machines are, which
+	// is where block volumes are made always.
+	ShareRegion string
+	// VolumeGiB and ShareGiB are the sizes of block and shared volumes, which must be
+	// able to grow by [Growth]; 0 is [DefaultVolumeGiB] and [DefaultShareGiB].
+	VolumeGiB, ShareGiB int64
+
+	// Prefix begins the names of everything that is made: 1 to 24 lower-case letters,
+	// digits and inner hyphens, a letter first. No two runs at the same time may share
+	// it.
 	Prefix string
 
 	// PowerUnobservable: the backend can act on power and not report it, so whether a
@@ -59,12 +79,12 @@ type Subject struct {
 	Progress func(Result)
 }
 
-var prefixForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,22}[a-z0-9])?$`)
+var prefixForm = regexp.MustCompile(`^[a-z](?:[a-z0-9-]{0,22}[a-z0-9])?$`)
 
 // PrefixProblem tells what is wrong with a prefix; "" when nothing is.
 func PrefixProblem(prefix string) string {
 	if !prefixForm.MatchString(prefix) {
-		return "A prefix is 1 to 24 lower-case letters, digits and hyphens, a letter or digit first and last."
+		return "A prefix is 1 to 24 lower-case letters, digits and hyphens, a letter first and a letter or digit last."
 	}
 	return ""
 }
@@ -81,6 +101,8 @@ func (s *Subject) check() error {
 		return invalid("The subject has no offer.")
 	case s.Image == "":
 		return invalid("The subject has no image.")
+	case s.VolumeGiB < 0 || s.ShareGiB < 0:
+		return invalid("The subject's volumes have a negative size.")
 	}
 	if problem := PrefixProblem(s.Prefix); problem != "" {
 		return invalid(problem)
@@ -94,6 +116,22 @@ func (s *Subject) region() string {
 		return s.Region
 	}
 	return s.Account.Definition().Region(s.Account.FullConfig())
+}
+
+// volumeRegion is where the subject's volumes of a kind are made.
+func (s *Subject) volumeRegion(kind backends.VolumeKind) string {
+	if kind == backends.SharedVolume && s.ShareRegion != "" {
+		return s.ShareRegion
+	}
+	return s.region()
+}
+
+// sizeGiB is the size of the subject's volumes of a kind.
+func (s *Subject) sizeGiB(kind backends.VolumeKind) int64 {
+	if kind == backends.SharedVolume {
+		return cmp.Or(s.ShareGiB, DefaultShareGiB)
+	}
+	return cmp.Or(s.VolumeGiB, DefaultVolumeGiB)
 }
 
 type caseKey struct{}

@@ -27,17 +27,52 @@ type Trial struct {
 	// Backend is the subject's, shared by all cases of a run, its catalog too.
 	Backend backends.Backend
 
-	mu       sync.Mutex
-	claims   int
-	keys     []string
-	machines []string // ids that calls of this case returned
+	mu     sync.Mutex
+	claims int
+
+	// What was made, by kind.
+	machines, volumes, shares, snapshots, shareSnapshots track
+}
+
+// track is what a case made of one kind.
+type track struct {
+	mu    sync.Mutex
+	marks []backends.Marks // what was to be made with
+	ids   []string         // what calls returned
+}
+
+// making remembers marks before something is made with them: what carries their key
+// is cleaned up, whether or not the case comes to know it.
+func (t *track) making(marks backends.Marks) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.marks = append(t.marks, marks)
+}
+
+// made remembers what a call returned.
+func (t *track) made(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id != "" && !slices.Contains(t.ids, id) {
+		t.ids = append(t.ids, id)
+	}
+}
+
+// kept is what was remembered.
+func (t *track) kept() (marks []backends.Marks, ids []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.marks), slices.Clone(t.ids)
 }
 
 // Account opens the account as another process would: with the same client and
 // nothing remembered.
-func (t *Trial) Account() (*reconcile.Account, error) {
+func (t *Trial) Account() (*reconcile.Account, error) { return t.accountOf(t.Backend) }
+
+// accountOf is Account with another backend, such as one that hides an ability.
+func (t *Trial) accountOf(b backends.Backend) (*reconcile.Account, error) {
 	definition := *t.Subject.Account.Definition()
-	definition.Create = func(backends.Values, backends.Environment) (backends.Backend, error) { return t.Backend, nil }
+	definition.Create = func(backends.Values, backends.Environment) (backends.Backend, error) { return b, nil }
 	registry, err := backends.NewRegistry(&definition)
 	if err != nil {
 		return nil, err
@@ -55,6 +90,11 @@ func (t *Trial) Pool(n int) reference.Reference { return pool(t.Subject, t.Case,
 
 func pool(s *Subject, caseName string, n int) reference.Reference {
 	return s.Account.NewPool(s.Prefix+"-"+slug(caseName)+"-"+strconv.Itoa(n), false, reference.Limits{})
+}
+
+// otherAccount is the id of an account that nothing is made in.
+func (t *Trial) otherAccount() string {
+	return reference.AccountID(t.Subject.Account.Tenant, t.Subject.Account.Cloud, t.Prefix+"-no-such-account")
 }
 
 // poolsPerCase bounds the pools of a case.
@@ -101,25 +141,6 @@ func FixedClaims(prefix string) func(caseName string, n int) string {
 	}
 }
 
-// making remembers a key before a machine is made with it: what carries it is
-// cleaned up, whether or not the case comes to know it.
-func (t *Trial) making(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !slices.Contains(t.keys, key) {
-		t.keys = append(t.keys, key)
-	}
-}
-
-// made remembers a machine that a call of this case returned.
-func (t *Trial) made(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if id != "" && !slices.Contains(t.machines, id) {
-		t.machines = append(t.machines, id)
-	}
-}
-
 // Create grants a wish as a process of its own does, and remembers the machine.
 // Machines in an error's company are ours too: see [reconcile.Created].
 func (t *Trial) Create(ctx context.Context, w reconcile.Wish) (backends.Machine, error) {
@@ -131,9 +152,9 @@ func (t *Trial) Create(ctx context.Context, w reconcile.Wish) (backends.Machine,
 }
 
 func (t *Trial) createIn(ctx context.Context, account *reconcile.Account, w reconcile.Wish) (backends.Machine, error) {
-	t.making(w.Spec.Marks.Key)
+	t.machines.making(w.Spec.Marks)
 	created, err := account.Create(ctx, w)
-	t.made(created.Machine.ID)
+	t.machines.made(created.Machine.ID)
 	if err != nil {
 		return created.Machine, fmt.Errorf("creating %s: %w", w.Spec.Name, err)
 	}
@@ -143,10 +164,10 @@ func (t *Trial) createIn(ctx context.Context, account *reconcile.Account, w reco
 // Make makes a machine with the backend's one call, as a process that is killed
 // right after it, and remembers it.
 func (t *Trial) Make(ctx context.Context, spec backends.MachineSpec) (backends.Machine, error) {
-	t.making(spec.Marks.Key)
+	t.machines.making(spec.Marks)
 	m, err := t.Backend.MakeMachine(ctx, spec)
 	if err == nil {
-		t.made(m.ID)
+		t.machines.made(m.ID)
 	}
 	return m, err
 }

@@ -13,6 +13,9 @@ type Settings struct {
 	Latency time.Duration
 	// RateLimit is the calls per hour and project; 0: no limit.
 	RateLimit int
+	// SnapshotInterval is the least time between two snapshots of one volume, in
+	// clouds that have such a limit; 0: none.
+	SnapshotInterval time.Duration
 	// Projects separates tokens; empty: all see one project.
 	Projects Projects
 }

@@ -140,14 +140,14 @@ func planAnother(ctx context.Context, data *providerData, kind reference.Kind, u
 		report(&resp.Diagnostics, err)
 		return
 	}
-	machines, err := account.Objects(ctx, objectsOf(ref))
+	objects, err := objectsIn(ctx, account, objectsOf(ref))
 	switch {
 	case unreadable(err):
 		data.warnUnchecked(&resp.Diagnostics, account.URI, err)
 	case err != nil:
 		report(&resp.Diagnostics, err)
-	case len(machines) > 0:
-		report(&resp.Diagnostics, renamedInUse(ref, machines, changed))
+	case len(objects) > 0:
+		report(&resp.Diagnostics, renamedInUse(ref, objects, changed))
 	}
 }
 

@@ -120,9 +120,10 @@ func (r *accountResource) prove(ctx context.Context, ref reference.Reference, ac
 // had: its endpoint may be gone, which is no reason to wait long.
 const oldConfigurationTimeout = 30 * time.Second
 
-// recognise fails when a new configuration shows none of the machines that the old
-// one shows: it is of another project. Recorded, it would put the machines out
-// of reach, and every apply would fail at them. Where the old configuration can't be read any more, as after its token
+// recognise fails when a new configuration shows none of the objects of a kind that
+// the old one shows: it is of another project. Recorded, it would put them out of
+// reach, and every apply would fail at them. The first kind that the account has any
+// of decides. Where the old configuration can't be read any more, as after its token
 // was revoked, nothing can be compared.
 func (r *accountResource) recognise(ctx context.Context, prior record, account *reconcile.Account) error {
 	if !prior.has("uri") {
@@ -134,23 +135,29 @@ func (r *accountResource) recognise(ctx context.Context, prior record, account *
 	}
 	oldCtx, cancel := context.WithTimeout(ctx, oldConfigurationTimeout)
 	defer cancel()
-	old, err := before.Objects(oldCtx, objectsOf(ref))
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil || len(old) == 0 {
-		return nil
-	}
-	now, err := account.Objects(ctx, objectsOf(ref))
-	if err != nil {
-		return err
-	}
-	for _, m := range old {
-		if slices.ContainsFunc(now, func(n backends.Machine) bool { return n.ID == m.ID }) {
+	for _, list := range objectKinds {
+		old, err := list(oldCtx, before, objectsOf(ref))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return nil // it may be dead: that is why it changes
+		}
+		if len(old) == 0 {
+			continue
+		}
+		now, err := list(ctx, account, objectsOf(ref))
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(old, func(o backends.About) bool {
+			return slices.ContainsFunc(now, func(n backends.About) bool { return n.ID == o.ID })
+		}) {
 			return nil
 		}
+		return anotherProject(old)
 	}
-	return anotherProject(old)
+	return nil
 }
 
 // Read keeps the state: an account is in no cloud.
@@ -188,16 +195,26 @@ func forget(ctx context.Context, data *providerData, kind reference.Kind, raw tf
 		report(diags, err)
 		return
 	}
-	machines, err := account.Objects(ctx, objectsOf(ref))
+	objects, err := objectsIn(ctx, account, objectsOf(ref))
 	switch {
 	case unreadable(err):
 		warn(diags, err, "The "+string(kind)+" was removed from the state without a look at the cloud.",
 			"Its credentials don't work, so whether objects in the cloud still carry its id could not be found out. If some do, they go on running, and costing.")
 	case err != nil:
 		report(diags, err)
-	case len(machines) > 0:
-		report(diags, inUse(ref, machines))
+	case len(objects) > 0:
+		report(diags, inUse(ref, objects))
+	default:
+		account.Tidy(ctx, marksOf(ref))
 	}
+}
+
+// marksOf is what objects of an account or pool carry of it.
+func marksOf(ref reference.Reference) backends.Marks {
+	if ref.Kind == reference.KindPool {
+		return backends.Marks{Pool: ref.PoolID()}
+	}
+	return backends.Marks{Account: ref.AccountID()}
 }
 
 // ImportState fills the attributes from the uri. Nothing is looked up.

@@ -33,7 +33,8 @@ resource "bettercompute_provider_account" "main" {
 }
 
 // Creating an account makes one call, an idle plan none, and a change of its
-// configuration two more: one proves it, and one lists what the old one shows.
+// configuration three more: one proves it, and two list what the old one shows,
+// machines first.
 func TestAccountProvesOnce(t *testing.T) {
 	w := newWorld(t)
 	expect := func(step string, want ...string) func() {
@@ -50,7 +51,7 @@ func TestAccountProvesOnce(t *testing.T) {
 			{Config: w.pool()},
 			{PreConfig: expect("creation", "GET /v1/servers"), Config: w.pool(), PlanOnly: true},
 			{PreConfig: expect("an idle plan"), Config: w.account(`location = "hel1"`) + poolBlock},
-			{PreConfig: expect("a change", "GET /v1/servers", "GET /v1/servers"), Config: w.account(`location = "hel1"`) + poolBlock, PlanOnly: true},
+			{PreConfig: expect("a change", "GET /v1/servers", "GET /v1/servers", "GET /v1/volumes"), Config: w.account(`location = "hel1"`) + poolBlock, PlanOnly: true},
 		},
 	})
 }

@@ -177,7 +177,8 @@ func describe(err error) description {
 	return d
 }
 
-// headline is a message's first sentence, whole where it fits. A longer one ends
+// headline is a message's first sentence, whole where it fits. A longer one loses
+// what is in parentheses, such as an object's long id; if that isn't enough, it ends
 // where its main part does: before the last colon, semicolon or parenthesis that
 // leaves it short enough. One without any is cut at a word, with an ellipsis.
 func headline(message string) (line string, whole bool) {
@@ -185,6 +186,9 @@ func headline(message string) (line string, whole bool) {
 	line = line[:firstSentence(line)]
 	if len(line) <= summaryLength {
 		return line, true
+	}
+	if short := withoutAsides(line); len(short) <= summaryLength {
+		return short, false
 	}
 	if end := mainPart(line); end > 0 {
 		return line[:end], false
@@ -194,6 +198,32 @@ func headline(message string) (line string, whole bool) {
 		return strings.ToValidUTF8(line[:summaryLength], "") + "…", false
 	}
 	return strings.TrimRight(line[:cut], ",;:") + "…", false
+}
+
+// withoutAsides is a line without what is in parentheses, which are outside quotes
+// and have a space before them.
+func withoutAsides(line string) string {
+	var b strings.Builder
+	depth, quoted := 0, false
+	for i := range len(line) {
+		c := line[i]
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.HasPrefix(line[i:], " ("):
+			continue // the space goes too
+		case c == '(' && i > 0 && (depth > 0 || line[i-1] == ' '):
+			depth++
+		case c == ')' && depth > 0:
+			depth--
+			continue
+		}
+		if depth == 0 {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // firstSentence is where a line's first sentence ends: at a full stop before a word

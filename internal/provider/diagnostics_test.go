@@ -86,11 +86,15 @@ func TestHeadline(t *testing.T) {
 		"No end":                                          {"No end", ""},
 		"":                                                {"", ""},
 		"Creating server web-0: " + long + ".":            {"Creating server web-0", "Creating server web-0: " + long + "."},
-		"It can't be replaced (for " + long + ").":        {"It can't be replaced", "It can't be replaced (for " + long + ")."},
+		"It can't be replaced (for " + long + ").":        {"It can't be replaced.", "It can't be replaced (for " + long + ")."},
 		`The machine "web: 0" (4711) runs; ` + long + ".": {`The machine "web: 0" (4711) runs`, `The machine "web: 0" (4711) runs; ` + long + "."},
-		"Machines (ours: " + long + ") are left. More.":   {"Machines (ours: word word word word word word word word word word word word word word word word word word…", "Machines (ours: " + long + ") are left. More."},
-		"pool: " + long + ".":                             {"pool: " + strings.TrimSpace(strings.Repeat("word ", 20)) + "…", "pool: " + long + "."},
-		strings.Repeat("ä", 80):                           {strings.Repeat("ä", 55) + "…", strings.Repeat("ä", 80)},
+		"Machines (ours: " + long + ") are left. More.":   {"Machines are left.", "Machines (ours: " + long + ") are left. More."},
+		`The snapshot "a (b" (8656c8c9-5c7e-4809-9076-b96f105db3a9, here (and there)) was imported and never taken over, so it is not deleted.`: {
+			`The snapshot "a (b" was imported and never taken over, so it is not deleted.`,
+			`The snapshot "a (b" (8656c8c9-5c7e-4809-9076-b96f105db3a9, here (and there)) was imported and never taken over, so it is not deleted.`,
+		},
+		"pool: " + long + ".":   {"pool: " + strings.TrimSpace(strings.Repeat("word ", 20)) + "…", "pool: " + long + "."},
+		strings.Repeat("ä", 80): {strings.Repeat("ä", 55) + "…", strings.Repeat("ä", 80)},
 	} {
 		d := describe(backends.Errorf(backends.Conflict, "%s", message))
 		if got := d.summary(); got != "CONFLICT: "+want.line || d.detail() != want.detail {
@@ -102,7 +106,7 @@ func TestHeadline(t *testing.T) {
 // The contract's error of a taken name is one with a code.
 func TestReportOfATakenName(t *testing.T) {
 	var diags diag.Diagnostics
-	report(&diags, fmt.Errorf("making: %w", &backends.NameTaken{Machine: backends.Machine{ID: "7", Name: "web"}}))
+	report(&diags, fmt.Errorf("making: %w", &backends.NameTaken{Holder: backends.Machine{ID: "7", Name: "web"}.About()}))
 	if got := shown(diags[0]); len(diags) != 1 || !strings.HasPrefix(got, `Error||CONFLICT: The name "web" is taken`) {
 		t.Errorf("got %s", got)
 	}

@@ -8,15 +8,17 @@ import (
 	"strings"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
 
-// conflictHelp is what to paste when an object exists already. A provider never
-// learns a resource's address, so it stands as a placeholder. adopting tells
-// whether the pool has adopt = true, and differs what then kept the object from
-// being taken over.
-func conflictHelp(uri string, adopting bool, differs []backends.DigestField) string {
+// conflictHelp is what to paste when an object exists already that ref names. A
+// provider never learns a resource's address, so it stands as a placeholder.
+// adopting tells whether the pool has adopt = true, and differs what then kept the
+// object from being taken over.
+func conflictHelp(ref reference.Reference, adopting bool, differs []backends.DigestField) string {
 	var adopt string
 	switch {
+	case ref.Kind == reference.KindSnapshot && !adopting: // its volume's uri says nothing of the pool's adopt: see [providerData.adopting]
 	case !adopting:
 		adopt = "\n\nor set adopt = true on the pool, which takes over every such object that was made from the same inputs."
 	case len(differs) > 0:
@@ -24,36 +26,45 @@ func conflictHelp(uri string, adopting bool, differs []backends.DigestField) str
 		for _, f := range differs {
 			names = append(names, f.String())
 		}
-		adopt = fmt.Sprintf("\n\nThe pool has adopt = true, which takes over only what was made from the same inputs: make these match what the machine "+
-			"was made from; nothing is taken until then: %s.", strings.Join(names, ", "))
+		adopt = fmt.Sprintf("\n\nThe pool has adopt = true, which takes over only what was made from the same inputs: make these match what the %s "+
+			"was made from; nothing is taken until then: %s.", nounOf(ref.Kind), strings.Join(names, ", "))
 	}
 	return fmt.Sprintf(`Nothing was made, and the object was left alone: another state, or another block of this one, may own it.
 
 If it belongs to this block and no state has it (a lost state), import it; put the block's address for the placeholder:
 
   import {
-    to = bettercompute_instance.THIS
-    id = %q
-  }%s
+    to = %[1]s.THIS
+    id = %[2]q
+  }%[3]s
 
 If another block of this configuration has it, for instance one that was renamed, move it instead:
 
   moved {
-    from = bettercompute_instance.OTHER
-    to   = bettercompute_instance.THIS
+    from = %[1]s.OTHER
+    to   = %[1]s.THIS
   }
 
-With create_before_destroy the old object still has the name: give the new one another name.`, escapeTemplate(uri), adopt)
+With create_before_destroy the old object still has the name: give the new one another name.`,
+		ref.Kind.Resource(), escapeTemplate(ref.String()), adopt)
 }
 
 // importHelp is what to paste to manage an object that nobody manages.
-func importHelp(uri string) string {
+func importHelp(ref reference.Reference) string {
 	return fmt.Sprintf(`If this block is to manage that object, import it; put the block's address for the placeholder:
 
   import {
-    to = bettercompute_instance.THIS
+    to = %s.THIS
     id = %q
-  }`, escapeTemplate(uri))
+  }`, ref.Kind.Resource(), escapeTemplate(ref.String()))
+}
+
+// nounOf is what messages call the objects of a kind in the cloud.
+func nounOf(kind reference.Kind) string {
+	if kind == reference.KindInstance {
+		return "machine"
+	}
+	return string(kind)
 }
 
 // removedHelp is the block that forgets a record without touching the cloud.

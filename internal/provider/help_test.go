@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
 
 func TestConflictHelpFitsThePool(t *testing.T) {
@@ -23,8 +24,9 @@ func TestConflictHelpFitsThePool(t *testing.T) {
 		"differs":            {adopting: true, differs: differs, says: []string{"make these match", "offer, ssh_keys"}, not: []string{advice}},
 		"adopting, no field": {adopting: true, not: []string{advice, "make these match"}},
 	} {
-		got := conflictHelp("hetzner-cloud://root/main/web/instances/a${b}/7", test.adopting, test.differs)
-		for _, part := range append(test.says, "import {", "a$${b}/7", "moved {", "create_before_destroy") {
+		ref := reference.Reference{Kind: reference.KindInstance, Cloud: "hetzner-cloud", Tenant: "root", Account: "main", Pool: "web", Instance: "web-0", MachineID: "7"}
+		got := conflictHelp(ref, test.adopting, test.differs)
+		for _, part := range append(test.says, "import {", "to = bettercompute_instance.THIS\n", "id = \"hetzner-cloud://root/main/web/instances/web-0/7\"", "from = bettercompute_instance.OTHER\n", "moved {", "create_before_destroy") {
 			if !strings.Contains(got, part) {
 				t.Errorf("%s: no %q in\n%s", name, part, got)
 			}
@@ -34,5 +36,12 @@ func TestConflictHelpFitsThePool(t *testing.T) {
 				t.Errorf("%s: %q in\n%s", name, part, got)
 			}
 		}
+	}
+}
+
+// A uri has neither sign unencoded; what else is pasted may have.
+func TestNoTemplateIsReadIntoAText(t *testing.T) {
+	if got := escapeTemplate("a${b}%{c}"); got != "a$${b}%%{c}" {
+		t.Error(got)
 	}
 }

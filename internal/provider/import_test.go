@@ -17,6 +17,7 @@ func TestImportOfAnUnreadableIdentity(t *testing.T) {
 	typ := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"uri": tftypes.Number}}
 	for name, r := range map[string]resource.ResourceWithImportState{
 		"account": &accountResource{}, "pool": &poolResource{}, "instance": &instanceResource{},
+		"volume": &volumeResource{}, "snapshot": &snapshotResource{},
 	} {
 		var resp resource.ImportStateResponse
 		r.ImportState(t.Context(), resource.ImportStateRequest{Identity: &tfsdk.ResourceIdentity{

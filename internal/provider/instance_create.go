@@ -94,10 +94,10 @@ func (r *instanceResource) reportCreate(diags *diag.Diagnostics, err error, pool
 	exists, _ := errors.AsType[*reconcile.ExistsError](err)
 	taken, _ := errors.AsType[*backends.NameTaken](err)
 	switch {
-	case taken != nil && !taken.Machine.Marks.Managed:
-		reportWith(diags, err, importHelp(pool.InstanceRef(name, taken.Machine.ID).String()))
+	case taken != nil && !taken.Holder.Marks.Managed:
+		reportWith(diags, err, importHelp(pool.InstanceRef(name, taken.Holder.ID)))
 	case exists != nil:
-		reportWith(diags, err, conflictHelp(pool.InstanceRef(name, exists.Machine.ID).String(), exists.Adopt, exists.Differs))
+		reportWith(diags, err, conflictHelp(pool.InstanceRef(name, exists.Object.ID), exists.Adopt, exists.Differs))
 	case reconcile.Interrupted(err):
 		reportWith(diags, err, "Nothing is recorded. If the cloud made the machine after all, the next apply finds it by its key and finishes it.")
 	case errors.Is(err, context.DeadlineExceeded):

@@ -20,6 +20,9 @@ type privateObserved struct {
 	Digest  string `json:"digest,omitempty"`
 	Network string `json:"network,omitempty"`
 	Offer   string `json:"offer,omitempty"`
+	// Machine is the cloud's id, for the second call of a replacement's plan, which
+	// isn't handed the state.
+	Machine string `json:"machine,omitempty"`
 	// Accepted is what an apply last found and left as it is. A refresh warns of what
 	// has changed since then, not of what was recorded only.
 	Accepted accepted `json:"accepted"`
@@ -40,7 +43,7 @@ func accept(m backends.Machine) accepted {
 
 func observedMarks(m backends.Machine, a accepted) []byte {
 	out, err := json.Marshal(privateObserved{
-		Digest: m.Marks.Digest, Network: m.Network, Offer: m.Offer, HalfMade: halfMade(m), Accepted: a,
+		Digest: m.Marks.Digest, Network: m.Network, Offer: m.Offer, Machine: m.ID, HalfMade: halfMade(m), Accepted: a,
 	})
 	if err != nil {
 		return []byte(`{}`) // these fields always encode

@@ -29,7 +29,9 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if req.Plan.Raw.IsNull() {
 		if state.truth("deletion_protection") {
 			report(&resp.Diagnostics, protectedError(state))
+			return
 		}
+		r.warnDestroyed(ctx, &resp.Diagnostics, state)
 		return
 	}
 	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, readTimeout, timeouts.Value.Read)
@@ -117,6 +119,7 @@ func (p *instancePlan) create(ctx context.Context) {
 	}
 	p.warnExisting(existing)
 	if p.replacing() {
+		warnGoingWith(ctx, p.diags, p.account, p.plan.text("name"), p.seen.Machine)
 		if err := p.account.Fits(ctx, *p.pool, spec.Marks.Key, resolved.Offer); err != nil && !unreadable(err) {
 			report(p.diags, err)
 			return

@@ -56,10 +56,10 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 func timeoutsAttribute(ctx context.Context) schema.Attribute {
 	attribute := timeouts.Attributes(ctx, timeouts.Opts{
 		Create: true, Read: true, Update: true, Delete: true,
-		CreateDescription: "How long creation may take, waiting for rate limits and for the machine to run included, such as `30m`. Default `20m`.",
+		CreateDescription: "How long creation may take, waiting for rate limits and for the cloud to be done included, such as `30m`. Default `20m`.",
 		ReadDescription:   "How long a refresh may take. Default `5m`.",
 		UpdateDescription: "How long an update may take. Default `20m`.",
-		DeleteDescription: "How long deletion may take, until the machine is gone. Default `20m`.",
+		DeleteDescription: "How long deletion may take, until the object is gone. Default `20m`.",
 	})
 	nested, ok := attribute.(schema.SingleNestedAttribute)
 	if !ok {

@@ -37,6 +37,9 @@ func (r *poolResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRe
 	if account == nil {
 		return
 	}
+	if plan.isKnown("uri") {
+		r.data.meetPool(ref, true)
+	}
 	if !req.State.Raw.IsNull() && plan.has("id") && !plan.equal("id", prior) {
 		var changed []string
 		for _, name := range []string{"name", "provider_account"} {

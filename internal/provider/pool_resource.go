@@ -81,6 +81,7 @@ func (r *poolResource) apply(ctx context.Context, from tfsdk.Plan, priorRaw tfty
 		report(diags, err)
 		return
 	}
+	r.data.meetPool(ref, true)
 	issues, err := checkCatalog(ctx, r.data, ref, account, plan, prior)
 	if err != nil || len(issues) > 0 {
 		report(diags, err)

@@ -15,13 +15,13 @@ import (
 // Schema declares bettercompute_pool.
 func (r *poolResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "A group of machines in one account, with names for sizes and limits. Making one makes nothing in the cloud: " +
+		MarkdownDescription: "A group of machines, volumes and snapshots in one account, with names for sizes and limits. Making one makes nothing in the cloud: " +
 			"the pool's id is in the labels or tags of what is in it.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "The pool's name in its account: 1 to 63 lower-case letters, digits, dots, underscores and hyphens. " +
-					"A change is a new pool: refused while machines in the cloud carry the old one's id.",
+					"A change is a new pool: refused while objects in the cloud carry the old one's id.",
 			},
 			"provider_account": schema.StringAttribute{
 				Required: true,
@@ -39,11 +39,11 @@ func (r *poolResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			},
 			"limits": schema.SingleNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "What the pool may hold; unset is unlimited. The pool's machines in the cloud count, those of other states too. " +
-					"A creation over a limit is `QUOTA_EXCEEDED` before anything is made.",
+				MarkdownDescription: "What the pool may hold; unset is unlimited. The pool's machines and volumes in the cloud count, those of other states too. " +
+					"A creation or growth over a limit is `QUOTA_EXCEEDED` before anything is made.",
 				Attributes: map[string]schema.Attribute{
 					"instances": schema.NumberAttribute{Optional: true, MarkdownDescription: "The number of machines. `0` lets none be made."},
-					"disk_gib":  schema.NumberAttribute{Optional: true, MarkdownDescription: "The size of all volumes together in GiB, growth included."},
+					"disk_gib":  schema.NumberAttribute{Optional: true, MarkdownDescription: "The size of all volumes together in GiB, block and shared, growth included. Snapshots don't count. `0` lets none be made."},
 					"price_per_hour": schema.NumberAttribute{
 						Optional: true,
 						MarkdownDescription: "The gross price of all machines together per hour, in the cloud's currency, at today's prices. " +
@@ -53,7 +53,7 @@ func (r *poolResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			},
 			"adopt": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Let creations take over machines that exist already, carry the same id and were made from the same inputs: " +
+				MarkdownDescription: "Let creations take over machines, volumes and snapshots that exist already, carry the same id and were made from the same inputs: " +
 					"the way back when a state was lost. Any other state then loses its claim to them. Default: `false`.",
 			},
 			"id": schema.StringAttribute{
@@ -62,9 +62,9 @@ func (r *poolResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 			},
 			"uri": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "How to reach the pool: what instances refer to, and the import id.",
+				MarkdownDescription: "How to reach the pool: what instances and volumes refer to, and the import id.",
 			},
-			"class": schema.StringAttribute{Computed: true, MarkdownDescription: "Always `provider`: the pool's machines are a cloud's."},
+			"class": schema.StringAttribute{Computed: true, MarkdownDescription: "Always `provider`: the pool's objects are a cloud's."},
 			"agent": schema.StringAttribute{Computed: true, MarkdownDescription: "Always `none`: no agent runs on the pool's machines."},
 		},
 	}

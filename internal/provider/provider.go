@@ -94,7 +94,7 @@ func (p *computeProvider) Metadata(_ context.Context, _ provider.MetadataRequest
 // resources, so that for_each goes over them.
 func (p *computeProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Machines on several clouds by one contract. The provider needs no configuration: each cloud account is a " +
+		MarkdownDescription: "Machines, volumes and snapshots on several clouds by one contract. The provider needs no configuration: each cloud account is a " +
 			"`bettercompute_provider_account` resource that names its credentials by reference.",
 		Attributes: map[string]schema.Attribute{
 			"tenant_id": schema.StringAttribute{
@@ -131,6 +131,8 @@ func (p *computeProvider) Resources(context.Context) []func() resource.Resource 
 		func() resource.Resource { return newAccountResource(clouds) },
 		func() resource.Resource { return newInstanceResource(clouds) },
 		func() resource.Resource { return newPoolResource(clouds) },
+		func() resource.Resource { return newVolumeResource(clouds) },
+		func() resource.Resource { return newSnapshotResource(clouds) },
 	}
 }
 
@@ -140,5 +142,7 @@ func (p *computeProvider) DataSources(context.Context) []func() datasource.DataS
 	return []func() datasource.DataSource{
 		func() datasource.DataSource { return newOffersDataSource(clouds) },
 		func() datasource.DataSource { return newInstancesDataSource(clouds) },
+		func() datasource.DataSource { return newVolumesDataSource(clouds) },
+		func() datasource.DataSource { return newSnapshotsDataSource(clouds) },
 	}
 }

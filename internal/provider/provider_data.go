@@ -28,6 +28,9 @@ type providerData struct {
 
 	mu   sync.Mutex
 	said map[string]bool
+	// adopt tells of the pools that this process has met, by their ids, whether their
+	// objects may be taken over; declared those that told it themselves.
+	adopt, declared map[string]bool
 }
 
 // once tells whether this is the first time that it is asked about key: for
@@ -54,7 +57,37 @@ func (d *providerData) openAccount(uri string) (reference.Reference, *reconcile.
 // openPool opens the account of the pool that a pool's uri names. It makes no
 // call and resolves no secret.
 func (d *providerData) openPool(uri string) (reference.Reference, *reconcile.Account, error) {
-	return d.open(reference.KindPool, uri)
+	ref, account, err := d.open(reference.KindPool, uri)
+	if err == nil {
+		d.meetPool(ref, false)
+	}
+	return ref, account, err
+}
+
+// meetPool remembers whether a pool has adopt = true. What the pool's own resource
+// declares counts more than the uri in an object that refers to it, which may be an
+// older one.
+func (d *providerData) meetPool(pool reference.Reference, declares bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.adopt == nil {
+		d.adopt, d.declared = map[string]bool{}, map[string]bool{}
+	}
+	id := pool.PoolID()
+	if declares || !d.declared[id] {
+		d.adopt[id] = pool.Adopt
+	}
+	d.declared[id] = d.declared[id] || declares
+}
+
+// adopting tells whether a pool has adopt = true, for who has only the uri of
+// something in the pool, which holds no keys of it (DESIGN.md §4): a snapshot. A
+// state that was lost makes the pool, or the volume, in the same run, so it is met
+// first; for one that wasn't met the answer is no, and importing is the way.
+func (d *providerData) adopting(pool reference.Reference) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.adopt[pool.PoolID()]
 }
 
 // open opens the account of the object that a uri of some kind names.

@@ -65,7 +65,7 @@ func (r record) text(name string) string {
 }
 
 // truth is a bool; false when it is null or unknown.
-func (r record) truth(name string) bool { //nolint:unparam // One of a family of readers; that it has one caller today is chance.
+func (r record) truth(name string) bool {
 	var b bool
 	if r.has(name) {
 		_ = r.values[name].As(&b) // the schema says it is a bool
@@ -73,7 +73,13 @@ func (r record) truth(name string) bool { //nolint:unparam // One of a family of
 	return b
 }
 
-// texts is a list of strings, without its unknown and null elements.
+// whole is a whole number; 0 when it is null, unknown or none.
+func (r record) whole(name string) int64 {
+	n, _ := treeOf(r.values[name]).(int64)
+	return n
+}
+
+// texts is a list or set of strings, without its unknown and null elements.
 func (r record) texts(name string) []string {
 	var list []tftypes.Value
 	if v := r.values[name]; !v.IsKnown() || v.IsNull() || v.As(&list) != nil {
@@ -137,7 +143,42 @@ func (r record) setNumber(name string, n *big.Rat) {
 	r.values[name] = tftypes.NewValue(tftypes.Number, decimal(n))
 }
 
-// setObjects sets a list of objects whose attributes are all strings.
+// setWhole sets a whole number.
+func (r record) setWhole(name string, n int64) { r.setNumber(name, new(big.Rat).SetInt64(n)) }
+
+// setTexts sets a list or set of strings.
+func (r record) setTexts(name string, texts []string) {
+	values := make([]tftypes.Value, len(texts))
+	for i, text := range texts {
+		values[i] = tftypes.NewValue(tftypes.String, text)
+	}
+	r.values[name] = tftypes.NewValue(r.typ.AttributeTypes[name], values)
+}
+
+// setObject sets an object whose attributes are all strings; "" is null. A nil one
+// is null as a whole.
+func (r record) setObject(name string, attributes map[string]string) {
+	if attributes == nil {
+		r.setNull(name)
+		return
+	}
+	r.values[name] = tftypes.NewValue(r.typ.AttributeTypes[name], stringValues(attributes))
+}
+
+// stringValues are strings as values; "" is null.
+func stringValues(texts map[string]string) map[string]tftypes.Value {
+	out := make(map[string]tftypes.Value, len(texts))
+	for k, v := range texts {
+		if v == "" {
+			out[k] = tftypes.NewValue(tftypes.String, nil)
+			continue
+		}
+		out[k] = tftypes.NewValue(tftypes.String, v)
+	}
+	return out
+}
+
+// setObjects sets a list of objects whose attributes are all strings; "" is null.
 func (r record) setObjects(name string, rows []map[string]string) {
 	list, ok := r.typ.AttributeTypes[name].(tftypes.List)
 	if !ok {
@@ -145,11 +186,7 @@ func (r record) setObjects(name string, rows []map[string]string) {
 	}
 	values := make([]tftypes.Value, len(rows))
 	for i, row := range rows {
-		attributes := make(map[string]tftypes.Value, len(row))
-		for k, v := range row {
-			attributes[k] = tftypes.NewValue(tftypes.String, v)
-		}
-		values[i] = tftypes.NewValue(list.ElementType, attributes)
+		values[i] = tftypes.NewValue(list.ElementType, stringValues(row))
 	}
 	r.values[name] = tftypes.NewValue(list, values)
 }

@@ -36,7 +36,7 @@ func TestSchemasAreDescribed(t *testing.T) {
 	for name, s := range schemas.DataSourceSchemas {
 		check("data."+name, s)
 	}
-	if len(schemas.ResourceSchemas) < 3 || len(schemas.DataSourceSchemas) < 2 {
+	if len(schemas.ResourceSchemas) < 5 || len(schemas.DataSourceSchemas) < 4 {
 		t.Errorf("%d resources and %d data sources are registered", len(schemas.ResourceSchemas), len(schemas.DataSourceSchemas))
 	}
 

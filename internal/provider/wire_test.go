@@ -122,11 +122,13 @@ func (w *wire) plan(resource string, prior object, config tftypes.Value) (object
 	return object{w.value(resource, resp.PlannedState), resp.PlannedPrivate}, resp.Diagnostics
 }
 
-// computed are an instance's attributes that a core keeps from the prior state
+// computed are the resources' attributes that a core keeps from the prior state
 // where the configuration is null.
 var computed = map[string]bool{
 	"id": true, "uri": true, "claim": true, "machine_id": true, "urn": true, "state": true, "message": true, "image_id": true, "addresses": true,
 	"ipv4": true, "ipv6": true, "private_ipv4": true, "address": true, "price_per_hour": true, "currency": true,
+	"snapshot_id": true, "size_gib": true, "created_at": true,
+	"volume_id": true, "observed_size_gib": true, "device": true, "attachments": true, "mount": true, "kind": true, "delete_with_instance": true,
 	"region": true, "power": true, "on_image_change": true, "on_user_data_change": true,
 }
 
@@ -176,4 +178,18 @@ func (o object) text(t *testing.T, name string) string {
 		}
 	}
 	return s
+}
+
+// destroy applies the plan that there is no object.
+func (w *wire) destroy(resource string, prior object) (object, []*tfprotov6.Diagnostic) {
+	w.t.Helper()
+	typ := w.types[resource]
+	none := w.dynamic(typ, w.none(resource).value)
+	resp, err := w.server.ApplyResourceChange(w.t.Context(), &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: resource, PriorState: w.dynamic(typ, prior.value), PlannedState: none, Config: none, PlannedPrivate: prior.private,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return object{w.value(resource, resp.NewState), resp.Private}, resp.Diagnostics
 }

@@ -5,9 +5,8 @@ package reconcile
 
 import (
 	"cmp"
-	"context"
+	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
@@ -34,8 +33,8 @@ type shared struct {
 	// keys serialises what happens to one key: a create waits for a delete of the
 	// same name.
 	keys keyed
-	// machines serialises what changes one machine.
-	machines keyed
+	// objects serialises what changes one object.
+	objects keyed
 	// claims are those that this process has written or found in its state: who holds
 	// one is in this configuration, and nothing of it is adopted from under it.
 	claims sync.Map
@@ -69,9 +68,11 @@ func (a *Accounts) Open(ref reference.Reference) (*Account, error) {
 		Backend:    backend,
 		Region:     definition.Region(config),
 		URI:        key,
-		reader:     newReader(backend, backends.Scale(cmp.Or(definition.ListLag, defaultListLag))),
+		id:         ref.AccountID(),
+		log:        cmp.Or(a.environment.Log, slog.New(slog.DiscardHandler)),
 		shared:     &a.shared,
 	}
+	acc.reach(lags{list: backends.Scale(cmp.Or(definition.ListLag, defaultListLag))})
 	a.open[key] = acc
 	return acc, nil
 }
@@ -85,51 +86,31 @@ type Account struct {
 	// URI is the canonical account uri, without anything secret.
 	URI string
 
-	reader *reader
+	id     string
+	log    *slog.Logger
 	shared *shared
+
+	machines *kind[backends.Machine]
+	// The kinds below are nil where the cloud has no such objects.
+	volumes, shares           *kind[backends.Volume]
+	snapshots, shareSnapshots *kind[backends.Snapshot]
 }
 
-// lockMachine serialises what changes one machine.
-func (a *Account) lockMachine(ctx context.Context, id string) (unlock func(), err error) {
-	return a.shared.machines.lock(ctx, a.Definition.ID+"/"+id)
-}
-
-// Objects are the managed machines of an account or pool, as a list that begins
-// now shows them, the oldest first; those being deleted are left out. A cloud
-// that can't list has none to show.
-func (a *Account) Objects(ctx context.Context, filter backends.Filter) ([]backends.Machine, error) {
-	if a.reader.lister == nil {
-		return nil, nil
+// reach sets up the kinds of objects that the cloud has.
+func (a *Account) reach(lag lags) {
+	a.machines = machineKind(a, lag)
+	if b, ok := a.Backend.(backends.Volumer); ok {
+		a.volumes = volumeKind(a, b.Volumes(), lag)
 	}
-	v, err := a.reader.list(ctx, filter, time.Now())
-	if err != nil {
-		return nil, err
+	if b, ok := a.Backend.(backends.SharedVolumer); ok {
+		a.shares = volumeKind(a, b.SharedVolumes(), lag)
+		a.shares.optional = true
 	}
-	var out []backends.Machine
-	for _, m := range v.sorted() {
-		if m.State != backends.StateDeleting && m.State != backends.StateDeleted {
-			out = append(out, m)
-		}
+	if b, ok := a.Backend.(backends.Snapshotter); ok {
+		a.snapshots = snapshotKind(a, b.Snapshots(), lag)
 	}
-	return out, nil
-}
-
-// Find is the machine of a pool that carries a key, as a recent list shows it; nil
-// when there is none.
-func (a *Account) Find(ctx context.Context, pool, key string) (*backends.Machine, error) {
-	found, err := a.reader.byKey(ctx, backends.Filter{Pool: pool}, key, time.Now().Add(-refreshAge))
-	if err != nil || len(found) == 0 {
-		return nil, err
+	if b, ok := a.Backend.(backends.SharedSnapshotter); ok {
+		a.shareSnapshots = snapshotKind(a, b.SharedSnapshots(), lag)
+		a.shareSnapshots.optional = true
 	}
-	return &found[0], nil
-}
-
-// Read is a machine of a pool as a recent list shows it, for a refresh.
-// NOT_FOUND when it is gone.
-func (a *Account) Read(ctx context.Context, pool, id string) (backends.Machine, error) {
-	m, _, err := a.reader.get(ctx, backends.Filter{Pool: pool}, id, time.Now().Add(-refreshAge))
-	if err == nil && m.State == backends.StateDeleted {
-		return m, gone(id)
-	}
-	return m, err
 }

@@ -4,6 +4,8 @@
 package reconcile
 
 import (
+	"cmp"
+	"context"
 	"crypto/rand"
 	"strings"
 
@@ -40,4 +42,41 @@ func Own(m backends.Marks, key, claim string) Ownership {
 	default:
 		return Theirs
 	}
+}
+
+// own makes sure that an object is ours to change, claiming it where nobody has.
+// marks are those it should carry but for Claim and Complete. The claim returned is
+// the one that the state holds from now on, whoever's the object carries: the
+// state's own, or the one that was written where it had none.
+func (k *kind[T]) own(ctx context.Context, object T, o Owned, marks backends.Marks) (T, string, error) {
+	a := object.About()
+	own := Own(a.Marks, o.Key, o.Claim)
+	switch {
+	case own == Ours:
+		return object, o.Claim, nil
+	case own == Foreign:
+		return object, o.Claim, anothers(object)
+	case own == Theirs && o.Claim != "":
+		return object, o.Claim, claimedAnew(object)
+	case own == Theirs && a.Marks.Fixed:
+		k.account.shared.claims.Store(a.Marks.Claim, true)
+		return object, a.Marks.Claim, nil // it can't be written over, so it is shared
+	case own == Unmarked && o.Claim != "":
+		return object, o.Claim, backends.Errorf(backends.AccessDenied, "The %s %q (%s) carries none of our marks any more, so it is not changed.", a.Noun, a.Name, a.ID).
+			WithRemedy("If it is this resource's %s, remove it from the state, import it again and apply, which marks it.", a.Noun)
+	}
+	marks.Managed = true
+	marks.Claim = cmp.Or(o.Claim, NewClaim()) // a label that someone removed is put back
+	if own == Unmarked {
+		// It is not half made: nobody but its owner knows how it was made.
+		marks.Complete = true
+	} else {
+		// What it was made from is what it says, until it has become something else.
+		marks.Complete, marks.Digest = a.Marks.Complete, a.Marks.Digest
+	}
+	claimed, err := k.writeClaim(ctx, object, marks)
+	if claimed.About().Marks.Claim == marks.Claim {
+		return claimed, marks.Claim, err
+	}
+	return claimed, o.Claim, err
 }

@@ -39,6 +39,7 @@ type cloud struct {
 	deleteErr    error // of every delete, without effect
 	hidden       bool  // gets and lists show nothing, names are taken all the same
 	reinstalled  int
+	afterMake    func() // under c.mu
 }
 
 type cloudMachine struct {
@@ -143,7 +144,7 @@ func (c *cloud) MakeMachine(ctx context.Context, spec backends.MachineSpec) (bac
 	if c.unique {
 		for id := range c.machines {
 			if m := c.show(id); m != nil && m.Name == spec.Name {
-				return backends.Machine{}, &backends.NameTaken{Machine: *m}
+				return backends.Machine{}, &backends.NameTaken{Holder: m.About()}
 			}
 		}
 	}
@@ -152,6 +153,9 @@ func (c *cloud) MakeMachine(ctx context.Context, spec backends.MachineSpec) (bac
 	c.machines[id] = &cloudMachine{
 		Machine: backends.Machine{ID: id, Name: spec.Name, Offer: spec.Offer, Region: spec.Region, Marks: spec.Marks, Created: time.Now()},
 		made:    time.Now(), on: spec.Start,
+	}
+	if c.afterMake != nil {
+		defer c.afterMake()
 	}
 	if c.loseMakes > 0 {
 		c.loseMakes--
@@ -227,7 +231,7 @@ func (c *cloud) ListMachines(ctx context.Context, f backends.Filter) ([]backends
 		return nil, err
 	}
 	return slices.DeleteFunc(c.all(), func(m backends.Machine) bool {
-		return !matches(f, m.Marks) || time.Since(m.Created) < c.listLag
+		return !f.Holds(m.Marks) || time.Since(m.Created) < c.listLag
 	}), nil
 }
 

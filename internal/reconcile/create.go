@@ -13,159 +13,156 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
 
-// Wish is a machine to create.
-type Wish struct {
-	Pool reference.Reference // with the pool's keys: adopt and limits
-	// Spec is the machine; its marks are set but for Complete. Its claim is fresh: the
-	// same key and claim again is a retry and yields the same machine.
-	Spec backends.MachineSpec
-	// Offer is the spec's offer in the catalog, for limits on prices; may be nil.
-	Offer *backends.Offer
-	// Protect is the wish for deletion protection at an adoption; nil leaves it alone.
-	Protect *bool
-	// Refusal is why the machine can't be made now, such as an offer that is out of
-	// stock; nil when it can. It doesn't keep what exists from being taken up or over.
-	Refusal error
+// recipe is an object to create, and what is special about making its kind.
+type recipe[T backends.Object] struct {
+	pool reference.Reference // with the pool's keys: adopt and limits
+	// marks are all set but for Complete. Their claim is fresh: the same key and claim
+	// again is a retry and yields the same object.
+	marks backends.Marks
+	// refusal is why the object can't be made now; nil when it can. It doesn't keep
+	// what exists from being taken up or over.
+	refusal error
+	// reserve books what the object takes of the pool's limits.
+	reserve func(ctx context.Context) (release func(), err error)
+	// make is the one call that makes it.
+	make func(ctx context.Context) (T, error)
+	// prepare brings an object that carries our claim to what is wanted, all but the
+	// completion mark. It is called again where a creation was interrupted.
+	prepare func(ctx context.Context, object T) (T, error)
+	// lift removes what keeps a half-made object from being deleted; nil for nothing.
+	lift func(ctx context.Context, object T) (T, error)
+	// differs are the inputs by which a complete object isn't what is wanted, besides
+	// those of the digest.
+	differs func(object T) []backends.DigestField
+	// adopted brings a complete object that was taken over to what is wanted.
+	adopted func(ctx context.Context, object T) (T, error)
 }
 
-// Created is what became of a wish. With an error it holds what is there all the
-// same: a machine with an id exists and must be recorded, unless the error is a
-// CONFLICT.
-type Created struct {
-	Machine backends.Machine
-	// Adopted: a complete machine was taken over, so what failed after that must
-	// never have it replaced.
-	Adopted bool
-	// AsWanted: the machine is as it was wanted; only its completion mark could not be
-	// written, which an update makes up for.
-	AsWanted bool
+// outcome is what became of a recipe. With an error it holds what is there all the
+// same.
+type outcome[T backends.Object] struct {
+	object            T
+	adopted, asWanted bool
 }
 
-// makeTries bounds how often a machine is made whose making had no clear outcome
+// makeTries bounds how often an object is made whose making had no clear outcome
 // and which then wasn't found.
 const makeTries = 3
 
-// Create makes a machine, or takes up, or takes over the one that carries the
-// wish's key, by the rules of DESIGN.md §6, and waits until it runs (or, when the
-// spec doesn't start it, is there and stopped).
-func (a *Account) Create(ctx context.Context, w Wish) (Created, error) {
-	unlock, err := a.shared.keys.lock(ctx, w.Spec.Marks.Key)
+// create makes an object, or takes up, or takes over the one that carries the
+// recipe's key, by the rules of DESIGN.md §6.
+func (k *kind[T]) create(ctx context.Context, r recipe[T]) (outcome[T], error) {
+	unlock, err := k.account.shared.keys.lock(ctx, r.marks.Key)
 	if err != nil {
-		return Created{}, err
+		return outcome[T]{}, err
 	}
 	defer unlock()
-	a.shared.claims.Store(w.Spec.Marks.Claim, true)
-	c := &creation{Account: a, wish: w, pool: w.Pool.PoolRef().ID(), claim: w.Spec.Marks.Claim}
+	k.account.shared.claims.Store(r.marks.Claim, true)
+	c := &creation[T]{kind: k, recipe: r, pool: r.pool.PoolRef().ID(), claim: r.marks.Claim}
 	return c.run(ctx)
 }
 
-type creation struct {
-	*Account
-	wish  Wish
-	pool  string
-	claim string
-	makes int
-	// taken is when the cloud first said that a machine which it doesn't show has the
+type creation[T backends.Object] struct {
+	*kind[T]
+	recipe recipe[T]
+	pool   string
+	claim  string
+	makes  int
+	// taken is when the cloud first said that an object which it doesn't show has the
 	// name.
 	taken time.Time
 }
 
-// run looks at what carries the key and acts on it, until there is a machine of
+// run looks at what carries the key and acts on it, until there is an object of
 // ours that is complete.
-func (c *creation) run(ctx context.Context) (Created, error) {
+func (c *creation[T]) run(ctx context.Context) (outcome[T], error) {
 	since := time.Now().Add(-refreshAge)
 	for round := 0; ; round++ {
 		if round > 0 {
 			if err := backends.Sleep(ctx, poll(round-1)); err != nil {
-				return Created{}, err
+				return outcome[T]{}, err
 			}
 		}
-		m, err := c.lookUp(ctx, since)
+		found, err := c.lookUp(ctx, since)
 		if err != nil {
-			return Created{}, err
+			return outcome[T]{}, err
 		}
 		since = time.Now()
-		switch {
-		case m == nil:
+		if found == nil {
 			made, err := c.make(ctx)
 			if err != nil {
-				return Created{}, err
+				return outcome[T]{}, err
 			}
 			if made == nil {
-				continue // its name is taken by a machine with our key, or its outcome is unclear
+				continue // its name is taken by an object with our key, or its outcome is unclear
 			}
 			return c.finished(ctx, *made)
-		case m.Marks.Claim == c.claim && m.Marks.Complete:
-			return Created{Machine: *m}, nil
-		case m.Marks.Claim == c.claim:
-			return c.finished(ctx, *m)
 		}
-		taken, out, err := c.others(ctx, *m)
-		if taken || err != nil {
+		switch m := (*found).About().Marks; {
+		case m.Claim == c.claim && m.Complete && !m.Fixed:
+			return outcome[T]{object: *found}, nil
+		case m.Claim == c.claim:
+			return c.finished(ctx, *found)
+		}
+		over, out, err := c.others(ctx, *found)
+		if over || err != nil {
 			return out, err
 		}
 	}
 }
 
-func (c *creation) finished(ctx context.Context, m backends.Machine) (Created, error) {
-	unlock, err := c.lockMachine(ctx, m.ID)
+func (c *creation[T]) finished(ctx context.Context, object T) (outcome[T], error) {
+	unlock, err := c.lock(ctx, object.About().ID)
 	if err != nil {
-		return Created{Machine: m}, err
+		return outcome[T]{object: object}, err
 	}
 	defer unlock()
-	m, asWanted, err := c.finish(ctx, c.pool, m, c.wish.Spec)
-	return Created{Machine: m, AsWanted: asWanted}, err
+	object, asWanted, err := c.finish(ctx, c.pool, object, c.recipe.prepare)
+	return outcome[T]{object: object, asWanted: asWanted}, err
 }
 
-// lookUp is the machine that carries the key: ours if there is one, else the
+// lookUp is the object that carries the key: ours if there is one, else the
 // oldest; nil when there is none.
-func (c *creation) lookUp(ctx context.Context, since time.Time) (*backends.Machine, error) {
-	found, err := c.reader.byKey(ctx, backends.Filter{Pool: c.pool}, c.wish.Spec.Marks.Key, since)
+func (c *creation[T]) lookUp(ctx context.Context, since time.Time) (*T, error) {
+	found, err := c.reader.byKey(ctx, backends.Filter{Pool: c.pool}, c.recipe.marks.Key, since)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	if i := slices.IndexFunc(found, func(m backends.Machine) bool { return m.Marks.Claim == c.claim }); i > 0 {
+	if i := slices.IndexFunc(found, c.carriesOurs); i > 0 {
 		return &found[i], nil
 	}
 	return &found[0], nil
 }
 
-// make makes the machine. A nil machine without an error asks for another look.
-func (c *creation) make(ctx context.Context) (*backends.Machine, error) {
-	if c.wish.Refusal != nil {
-		return nil, c.wish.Refusal
+func (c *creation[T]) carriesOurs(object T) bool { return object.About().Marks.Claim == c.claim }
+
+// make makes the object. A nil object without an error asks for another look.
+func (c *creation[T]) make(ctx context.Context) (*T, error) {
+	if c.recipe.refusal != nil {
+		return nil, c.recipe.refusal
 	}
-	release, err := c.Reserve(ctx, c.wish.Pool, c.wish.Spec.Marks.Key, c.wish.Offer)
+	release, err := c.recipe.reserve(ctx)
 	if err != nil {
 		return nil, err
 	}
 	c.makes++
 	call, cancel := backends.Grace(ctx)
-	m, err := c.Backend.MakeMachine(call, c.wish.Spec)
+	object, err := c.recipe.make(call)
 	cancel()
 	if err == nil {
-		c.reader.wrote(m)
-		return &m, nil
+		c.reader.made(object)
+		return &object, nil
 	}
 	taken, nameIsTaken := errors.AsType[*backends.NameTaken](err)
 	switch e := backends.AsError(err); {
 	case nameIsTaken:
 		release()
-		if taken.Machine.Marks.Key != c.wish.Spec.Marks.Key || taken.Machine.Marks.Pool != c.pool {
-			return nil, taken
-		}
-		if c.taken.IsZero() {
-			c.taken = time.Now()
-		} else if time.Since(c.taken) > c.reader.listLag {
-			return nil, taken
-		}
-		c.reader.wrote(taken.Machine) // the lists lag behind it
-		return nil, nil
+		return nil, c.nameTaken(ctx, taken)
 	case e == nil || !e.Ambiguous:
 		release()
 		return nil, err
 	}
-	// The booking stays: the machine may be there.
+	// The booking stays: the object may be there.
 	found, lookErr := c.lookAgain(ctx)
 	switch {
 	case found != nil:
@@ -179,17 +176,35 @@ func (c *creation) make(ctx context.Context) (*backends.Machine, error) {
 	}
 }
 
-// lookAgain watches the lists for a machine that a call without a clear outcome
+// nameTaken is nil while the one that has the name may be ours, and the lists only
+// lag behind it.
+func (c *creation[T]) nameTaken(ctx context.Context, taken *backends.NameTaken) error {
+	m := taken.Holder.Marks
+	if m.Key != c.recipe.marks.Key || !(backends.Filter{Pool: c.pool}).Holds(m) {
+		return taken
+	}
+	if c.taken.IsZero() {
+		c.taken = time.Now()
+	} else if time.Since(c.taken) > c.reader.lags.list {
+		return taken
+	}
+	if _, err := c.ask(ctx, taken.Holder.ID); err != nil && !backends.HasCode(err, backends.NotFound) {
+		return err
+	}
+	return nil
+}
+
+// lookAgain watches the lists for an object that a call without a clear outcome
 // may have made, as long as lists may lag; nil when it doesn't show.
-func (c *creation) lookAgain(ctx context.Context) (*backends.Machine, error) {
-	end := time.Now().Add(c.reader.listLag)
+func (c *creation[T]) lookAgain(ctx context.Context) (*T, error) {
+	end := time.Now().Add(c.reader.lags.list)
 	for n := 0; ; n++ {
-		m, err := c.lookUp(ctx, time.Now())
+		object, err := c.lookUp(ctx, time.Now())
 		switch {
 		case err != nil && !patient(err):
 			return nil, err
-		case err == nil && m != nil && m.Marks.Claim == c.claim:
-			return m, nil
+		case err == nil && object != nil && c.carriesOurs(*object):
+			return object, nil
 		case !time.Now().Before(end):
 			return nil, nil
 		}
@@ -199,120 +214,117 @@ func (c *creation) lookAgain(ctx context.Context) (*backends.Machine, error) {
 	}
 }
 
-// others deals with a machine that carries our key and not our claim. It reports
+// others deals with an object that carries our key and not our claim. It reports
 // whether the creation is over; if not, run looks again.
-func (c *creation) others(ctx context.Context, m backends.Machine) (over bool, out Created, err error) {
+func (c *creation[T]) others(ctx context.Context, object T) (over bool, out outcome[T], err error) {
 	// A list may be old: before any consequence the object itself is asked.
-	m, err = c.Backend.GetMachine(ctx, m.ID)
+	object, err = c.ask(ctx, object.About().ID)
 	switch {
 	case backends.HasCode(err, backends.NotFound):
-		c.reader.deleted(m.ID)
 		return false, out, nil
 	case err != nil:
 		return true, out, err
 	}
-	c.reader.wrote(m)
+	about := object.About()
 	switch {
-	case m.State == backends.StateDeleting || m.State == backends.StateDeleted:
-		return false, out, c.awaitGone(ctx, c.pool, m)
-	case m.Marks.Claim == c.claim:
+	case about.Going():
+		return false, out, c.awaitGone(ctx, c.pool, object)
+	case about.Marks.Claim == c.claim:
 		return false, out, nil
-	case !m.Marks.Complete:
-		return c.takeOverHalfMade(ctx, m)
+	case !about.Marks.Complete:
+		return c.takeOverHalfMade(ctx, object)
 	}
 	// What this process made or changed has an owner in this very configuration, so it
 	// is never adopted from under it.
-	_, owned := c.shared.claims.Load(m.Marks.Claim)
-	e := &ExistsError{Machine: m, Adopt: c.wish.Pool.Adopt}
+	_, owned := c.account.shared.claims.Load(about.Marks.Claim)
+	e := &ExistsError{Object: about, Adopt: c.recipe.pool.Adopt}
 	if e.Adopt && !owned {
-		e.Differs = c.differences(m)
+		e.Differs = c.differences(object)
 	}
 	if !e.Adopt || owned || len(e.Differs) > 0 {
 		return true, out, e
 	}
-	out, err = c.adopt(ctx, m)
+	out, err = c.adopt(ctx, object)
 	return true, out, err
 }
 
-// takeOverHalfMade watches a machine that another run began; when that run
+var errWatchOver = errors.New("the other run didn't finish it")
+
+// takeOverHalfMade watches an object that another run began; when that run
 // doesn't finish it, it is taken over, and made anew if it was made from
 // something else.
-func (c *creation) takeOverHalfMade(ctx context.Context, m backends.Machine) (over bool, out Created, err error) {
+func (c *creation[T]) takeOverHalfMade(ctx context.Context, object T) (over bool, out outcome[T], err error) {
+	id, claim := object.About().ID, object.About().Marks.Claim
+	moved := func(a backends.About) bool { return a.Marks.Complete || a.Marks.Claim != claim || a.Going() }
 	watch, cancel := context.WithTimeoutCause(ctx, backends.Scale(watchWindow), errWatchOver)
 	defer cancel()
-	claim := m.Marks.Claim
-	_, err = c.await(watch, c.pool, m, func(m backends.Machine, missing bool) (bool, error) {
-		return missing || m.Marks.Complete || m.Marks.Claim != claim || m.State == backends.StateDeleting, nil
+	_, err = c.await(watch, c.pool, object, func(o T, missing bool) (bool, error) {
+		return missing || moved(o.About()), nil
 	})
 	switch {
 	case err == nil:
-		return false, out, nil // it moved: look again
+		return false, out, nil // look again
 	case !errors.Is(err, errWatchOver) || ctx.Err() != nil:
 		return true, out, err
 	}
-	m, err = c.Backend.GetMachine(ctx, m.ID)
+	object, err = c.ask(ctx, id)
 	switch {
 	case backends.HasCode(err, backends.NotFound):
-		c.reader.deleted(m.ID)
 		return false, out, nil
 	case err != nil:
 		return true, out, err
-	case m.Marks.Complete || m.Marks.Claim != claim:
-		c.reader.wrote(m)
+	case moved(object.About()):
 		return false, out, nil
 	}
-	marks := m.Marks
-	marks.Claim = c.claim
-	if m, err = c.writeClaim(ctx, m, marks); err != nil {
+	if object, err = c.take(ctx, object); err != nil {
 		return true, out, err
 	}
-	if m.Marks.Digest == c.wish.Spec.Marks.Digest {
-		out, err = c.finished(ctx, m)
+	if object.About().Marks.Digest == c.recipe.marks.Digest {
+		out, err = c.finished(ctx, object)
 		return true, out, err
 	}
-	if m.Protected {
-		if m, err = c.protect(ctx, m, false); err != nil {
+	if c.recipe.lift != nil {
+		if object, err = c.recipe.lift(ctx, object); err != nil {
 			return true, out, err
 		}
 	}
-	if err := c.remove(ctx, c.pool, m); err != nil {
+	if err := c.remove(ctx, c.pool, object); err != nil {
 		return true, out, err
 	}
 	return false, out, nil
 }
 
-// differences are the inputs that a machine wasn't made from, or no longer has.
-func (c *creation) differences(m backends.Machine) []backends.DigestField {
-	differs := backends.DigestDifference(m.Marks.Digest, c.wish.Spec.Marks.Digest)
-	resized := m.Offer != "" && c.wish.Spec.Offer != "" && m.Offer != c.wish.Spec.Offer
-	if resized && !slices.Contains(differs, backends.DigestOffer) {
-		differs = append(differs, backends.DigestOffer)
+// take writes our claim over another's. One that can't be written over is ours from
+// now on.
+func (c *creation[T]) take(ctx context.Context, object T) (T, error) {
+	marks := object.About().Marks
+	if marks.Fixed {
+		c.claim = marks.Claim
+		c.account.shared.claims.Store(c.claim, true)
+		return object, nil
 	}
-	return differs
+	marks.Claim = c.claim
+	return c.writeClaim(ctx, object, marks)
 }
 
-var errWatchOver = errors.New("the other run didn't finish it")
-
-// adopt takes over a complete machine. Whatever fails from the written claim on,
-// the machine is ours and is reported so.
-func (c *creation) adopt(ctx context.Context, m backends.Machine) (Created, error) {
-	marks := m.Marks
-	marks.Claim = c.claim
-	m, err := c.writeClaim(ctx, m, marks)
-	if err != nil {
-		return Created{}, err
-	}
-	out := Created{Machine: m, Adopted: true}
-	if c.wish.Protect != nil && *c.wish.Protect != m.Protected {
-		if out.Machine, err = c.protect(ctx, m, *c.wish.Protect); err != nil {
-			return out, err
+// differences are the inputs that an object wasn't made from, or no longer has.
+func (c *creation[T]) differences(object T) []backends.DigestField {
+	out := backends.DigestDifference(object.About().Marks.Digest, c.recipe.marks.Digest)
+	for _, f := range c.recipe.differs(object) {
+		if !slices.Contains(out, f) {
+			out = append(out, f)
 		}
-		m = out.Machine
 	}
-	want := wantedState(c.wish.Spec.Start)
-	if m.State == want || (m.State != backends.StateRunning && m.State != backends.StateStopped) {
-		return out, nil
+	return out
+}
+
+// adopt takes over a complete object. Whatever fails from the written claim on,
+// the object is ours and is reported so.
+func (c *creation[T]) adopt(ctx context.Context, object T) (outcome[T], error) {
+	object, err := c.take(ctx, object)
+	if err != nil {
+		return outcome[T]{}, err
 	}
-	out.Machine, err = c.powerTo(ctx, c.pool, c.claim, m, want)
-	return out, err
+	object, err = c.recipe.adopted(ctx, object)
+	return outcome[T]{object: object, adopted: true}, err
 }

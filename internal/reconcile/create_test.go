@@ -89,7 +89,7 @@ func TestExistingMachineIsAConflict(t *testing.T) {
 		other, _ := c.account(t)
 		_, err := other.Create(t.Context(), wish(pool, "web-0"))
 		var exists *ExistsError
-		if !errors.As(err, &exists) || !backends.HasCode(err, backends.Conflict) || exists.Machine.ID != before[0].ID {
+		if !errors.As(err, &exists) || !backends.HasCode(err, backends.Conflict) || exists.Object.ID != before[0].ID {
 			t.Fatalf("got %v", err)
 		}
 		if after := c.all(); len(after) != 1 || after[0].Marks != before[0].Marks {

@@ -18,76 +18,111 @@ type Owned struct {
 	Claim string // "" when the state never took it: an import
 }
 
-// Delete deletes a machine and waits until it is gone; one that is gone already
-// is a success. One that someone else has claimed is left alone: then left is
-// true. One without our marks is ACCESS_DENIED.
-func (a *Account) Delete(ctx context.Context, o Owned) (left bool, err error) {
-	unlock, err := a.shared.keys.lock(ctx, o.Key)
-	if err != nil {
-		return false, err
-	}
-	defer unlock()
-	m, _, err := a.reader.get(ctx, backends.Filter{Pool: o.Pool}, o.ID, time.Now())
+// ownToDelete is the object that a state may delete; nil when it is gone already,
+// or, with left, when someone else has claimed it. One without our marks is
+// ACCESS_DENIED.
+func (k *kind[T]) ownToDelete(ctx context.Context, o Owned) (object *T, left bool, err error) {
+	seen, _, err := k.reader.read(ctx, backends.Filter{Pool: o.Pool}, o.ID, time.Now())
 	switch {
 	case backends.HasCode(err, backends.NotFound):
-		return false, nil
+		return nil, false, nil
 	case err != nil:
-		return false, err
+		return nil, false, err
 	}
-	switch own := Own(m.Marks, o.Key, o.Claim); {
-	case m.State == backends.StateDeleted:
-		return false, nil
+	a := seen.About()
+	switch own := Own(a.Marks, o.Key, o.Claim); {
+	case a.State == backends.StateDeleted:
+		return nil, false, nil
 	case own == Unmarked:
-		return false, backends.Errorf(backends.AccessDenied, "The machine %q (%s) carries none of our marks, so it is not deleted.", m.Name, m.ID).
-			WithRemedy("If it is this resource's machine, import it again and apply, which marks it; to let it go, use a removed block with destroy = false.")
+		return nil, false, backends.Errorf(backends.AccessDenied, "The %s %q (%s) carries none of our marks, so it is not deleted.", a.Noun, a.Name, a.ID).
+			WithRemedy("If it is this resource's %s, import it again and apply, which marks it; to let it go, use a removed block with destroy = false.", a.Noun)
 	case own != Ours && o.Claim == "":
-		return false, backends.Errorf(backends.InvalidState, "The machine %q (%s) was imported and never taken over, so it is not deleted.", m.Name, m.ID).
+		return nil, false, backends.Errorf(backends.InvalidState, "The %s %q (%s) was imported and never taken over, so it is not deleted.", a.Noun, a.Name, a.ID).
 			WithRemedy("Apply once, which takes it over, then destroy it; to let it go, use a removed block with destroy = false.")
 	case own == Theirs || own == Foreign:
-		return true, nil
+		return nil, true, nil
 	}
-	return false, a.remove(ctx, o.Pool, m)
+	return &seen, false, nil
 }
 
-// remove deletes a machine of ours and waits until it is gone.
-func (a *Account) remove(ctx context.Context, pool string, m backends.Machine) error {
-	unlock, err := a.lockMachine(ctx, m.ID)
+// remove deletes an object of ours and waits until it is gone.
+func (k *kind[T]) remove(ctx context.Context, pool string, object T) error {
+	unlock, err := k.lock(ctx, object.About().ID)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if m.State != backends.StateDeleting {
-		if m.Protected {
-			e := backends.Errorf(backends.InvalidState, "The machine %q (%s) has deletion protection.", m.Name, m.ID).
-				WithRemedy("Set deletion_protection = false and apply, then destroy it.")
+	return k.erase(ctx, pool, object, k.delete)
+}
+
+// erase deletes an object, which is locked, by a call that deletes it, and waits
+// until it is gone.
+func (k *kind[T]) erase(ctx context.Context, pool string, object T, call func(context.Context, T) error) error {
+	a := object.About()
+	if a.State != backends.StateDeleting {
+		if a.Protected {
+			e := backends.Errorf(backends.InvalidState, "The %s %q (%s) has deletion protection.", a.Noun, a.Name, a.ID).
+				WithRemedy("Lift the protection, then destroy it: for an instance set deletion_protection = false and apply.")
 			e.Reason = backends.ReasonProtected
 			return e
 		}
-		call, cancel := backends.Grace(ctx)
-		err = a.Backend.DeleteMachine(call, m)
+		grace, cancel := backends.Grace(ctx)
+		err := call(grace, object)
 		cancel()
 		switch {
 		case backends.HasCode(err, backends.NotFound):
-			return a.confirmGone(ctx, m)
+			if err := k.confirmGone(ctx, object); err != nil {
+				return err
+			}
+			k.forget(ctx, pool, a.Marks)
+			return nil
 		case err != nil:
 			return err
 		}
+		k.reader.going(a.ID)
 	}
-	return a.awaitGone(ctx, pool, m)
+	if err := k.awaitGone(ctx, pool, object); err != nil {
+		return err
+	}
+	k.forget(ctx, pool, a.Marks)
+	return nil
 }
 
-// confirmGone asks for the machine itself, since "not found" to a deletion may come
+// confirmGone asks for the object itself, since "not found" to a deletion may come
 // from something in between.
-func (a *Account) confirmGone(ctx context.Context, m backends.Machine) error {
-	_, err := a.Backend.GetMachine(ctx, m.ID)
+func (k *kind[T]) confirmGone(ctx context.Context, object T) error {
+	a := object.About()
+	_, err := k.get(ctx, a.ID)
 	switch {
 	case backends.HasCode(err, backends.NotFound):
-		a.reader.deleted(m.ID)
+		k.reader.deleted(a.ID)
 		return nil
 	case err != nil:
 		return err
 	}
-	e := backends.Errorf(backends.ProviderError, "The cloud answered the deletion of the machine %q (%s) with \"not found\", but the machine is there.", m.Name, m.ID)
+	e := backends.Errorf(backends.ProviderError, "The cloud answered the deletion of the %s %q (%s) with \"not found\", but the %s is there.", a.Noun, a.Name, a.ID, a.Noun)
 	e.Retryable = true
 	return e.WithRemedy("Run again.")
+}
+
+// forget drops what an object that is gone had: its place in the pool's limits, and
+// what the cloud keeps of its marks.
+func (k *kind[T]) forget(ctx context.Context, pool string, m backends.Marks) {
+	k.account.shared.booked.drop(pool, m.Key)
+	if !m.Fixed {
+		k.account.Tidy(ctx, backends.Marks{Key: m.Key, Claim: m.Claim, Digest: m.Digest, Volume: m.Volume})
+	}
+}
+
+// Tidy removes what the cloud keeps of marks that nothing carries any more: those of
+// an object, a pool or an account that is gone. What can't be removed costs nothing
+// but its place in a list, so that it is only logged.
+func (a *Account) Tidy(ctx context.Context, marks backends.Marks) {
+	t, ok := a.Backend.(backends.Tidier)
+	if !ok {
+		return
+	}
+	if err := t.Tidy(ctx, marks); err != nil {
+		a.log.WarnContext(ctx, "could not remove what is left of deleted objects", "error", err.Error())
+	}
 }

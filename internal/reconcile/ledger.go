@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"strings"
 	"sync"
@@ -16,39 +17,53 @@ import (
 )
 
 // ledger holds what this process has promised itself per pool, so that creates
-// that run at the same time don't pass a limit together. A reservation is by key:
-// once the machine shows in the pool's list it is counted there, and once only.
+// that run at the same time don't pass a limit together. A booking is by key:
+// once the object shows in the pool's list it is counted there, and once only.
 type ledger struct {
 	mu    sync.Mutex
-	pools map[string]map[string]*big.Rat // pool id → key → price per hour, nil if unknown
+	pools map[string]map[string]booking // pool id → key
 }
 
-func (l *ledger) reserve(pool, key string, price *big.Rat) (release func()) {
+// booking is what one object takes of a pool's limits.
+type booking struct {
+	instances int64
+	price     *big.Rat // per hour; nil if unknown
+	diskGiB   int64
+}
+
+func (l *ledger) book(pool, key string, b booking) (release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.pools == nil {
-		l.pools = map[string]map[string]*big.Rat{}
+		l.pools = map[string]map[string]booking{}
 	}
 	if l.pools[pool] == nil {
-		l.pools[pool] = map[string]*big.Rat{}
+		l.pools[pool] = map[string]booking{}
 	}
-	l.pools[pool][key] = price
+	before, booked := l.pools[pool][key]
+	l.pools[pool][key] = b
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.pools[pool], key)
+		if booked {
+			l.pools[pool][key] = before
+		}
 	}
 }
 
-func (l *ledger) others(pool, key string) map[string]*big.Rat {
+// drop forgets what an object that is gone had booked.
+func (l *ledger) drop(pool, key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[string]*big.Rat{}
-	for k, p := range l.pools[pool] {
-		if k != key {
-			out[k] = p
-		}
-	}
+	delete(l.pools[pool], key)
+}
+
+func (l *ledger) others(pool, key string) map[string]booking {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := maps.Clone(l.pools[pool])
+	delete(out, key)
 	return out
 }
 
@@ -57,13 +72,13 @@ func (l *ledger) others(pool, key string) map[string]*big.Rat {
 // this process and this one pass a limit. release takes the booking back; one
 // whose machine was made can stay.
 func (a *Account) Reserve(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) (release func(), err error) {
-	return a.reserve(ctx, &a.shared.booked, pool, key, offer)
+	return a.reserve(ctx, &a.shared.booked, pool, key, machineBooking(offer))
 }
 
 // Plan is Reserve for what a plan would create. It books apart from what is really
 // being created: what is planned may never be.
 func (a *Account) Plan(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) error {
-	_, err := a.reserve(ctx, &a.shared.planned, pool, key, offer)
+	_, err := a.reserve(ctx, &a.shared.planned, pool, key, machineBooking(offer))
 	return err
 }
 
@@ -71,49 +86,90 @@ func (a *Account) Plan(ctx context.Context, pool reference.Reference, key string
 // the pool's limits beside what is in the cloud now. What else is planned doesn't
 // count: a plan that also removes machines must not be refused for them.
 func (a *Account) Fits(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) error {
-	_, err := a.reserve(ctx, &ledger{}, pool, key, offer)
+	_, err := a.reserve(ctx, &ledger{}, pool, key, machineBooking(offer))
 	return err
 }
 
-func (a *Account) reserve(ctx context.Context, l *ledger, pool reference.Reference, key string,
-	offer *backends.Offer) (release func(), err error) {
+// PlanVolume is Plan for a volume, which counts with the size that it has or will
+// have.
+func (a *Account) PlanVolume(ctx context.Context, pool reference.Reference, key string, sizeGiB int64) error {
+	_, err := a.reserve(ctx, &a.shared.planned, pool, key, booking{diskGiB: sizeGiB})
+	return err
+}
+
+// FitsVolume is Fits for a volume.
+func (a *Account) FitsVolume(ctx context.Context, pool reference.Reference, key string, sizeGiB int64) error {
+	_, err := a.reserve(ctx, &ledger{}, pool, key, booking{diskGiB: sizeGiB})
+	return err
+}
+
+func machineBooking(offer *backends.Offer) booking {
+	b := booking{instances: 1}
+	if offer != nil {
+		b.price = offer.PricePerHour
+	}
+	return b
+}
+
+func (a *Account) reserve(ctx context.Context, l *ledger, pool reference.Reference, key string, b booking) (release func(), err error) {
 	limits := pool.Limits
-	if limits.Instances == nil && limits.Price() == nil {
+	machines := b.instances > 0 && (limits.Instances != nil || limits.Price() != nil)
+	disk := b.diskGiB > 0 && limits.DiskGiB != nil
+	if !machines && !disk {
 		return func() {}, nil
 	}
-	var price *big.Rat
-	if offer != nil {
-		price = offer.PricePerHour
-	}
 	poolID := pool.PoolRef().ID()
-	release = l.reserve(poolID, key, price)
-	if err := a.checkLimits(ctx, l, pool, poolID, key, price); err != nil {
+	release = l.book(poolID, key, b)
+	if machines {
+		err = a.checkMachineLimits(ctx, l, pool, poolID, key, b)
+	}
+	if disk {
+		err = a.checkDiskLimit(ctx, l, pool, poolID, key, b)
+	}
+	if err != nil {
 		release()
 		return nil, err
 	}
 	return release, nil
 }
 
-func (a *Account) checkLimits(ctx context.Context, l *ledger, pool reference.Reference, poolID, key string, price *big.Rat) error {
-	existing := map[string]backends.Machine{}
-	if a.reader.lister != nil {
-		v, err := a.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-refreshAge))
-		if err != nil {
-			return err
+// held are a pool's objects in the cloud, by key, but for the one with that key.
+func (k *kind[T]) held(ctx context.Context, poolID, key string) (map[string]T, error) {
+	out := map[string]T{}
+	if k == nil || k.reader.lists == nil {
+		return out, nil
+	}
+	v, err := k.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-refreshAge))
+	switch {
+	case k.optional && backends.HasReason(err, backends.ReasonPermission):
+		return out, nil
+	case err != nil:
+		return nil, err
+	}
+	for _, o := range v.objects {
+		if a := o.About(); a.Marks.Key != key && !a.Going() {
+			out[a.Marks.Key] = o
 		}
-		for _, m := range v.machines {
-			if m.Marks.Key != key && m.State != backends.StateDeleting && m.State != backends.StateDeleted {
-				existing[m.Marks.Key] = m
-			}
-		}
+	}
+	return out, nil
+}
+
+func (a *Account) checkMachineLimits(ctx context.Context, l *ledger, pool reference.Reference, poolID, key string, b booking) error {
+	existing, err := a.machines.held(ctx, poolID, key)
+	if err != nil {
+		return err
 	}
 	booked := l.others(poolID, key)
 	for k := range existing {
 		delete(booked, k)
 	}
 	if limit := pool.Limits.Instances; limit != nil {
-		if have := int64(len(existing) + len(booked)); have+1 > *limit {
-			return overLimit("instances", fmt.Sprintf("The pool %q may have %d instances and has %d, those being created included.", pool.Pool, *limit, have))
+		have := int64(len(existing))
+		for _, other := range booked {
+			have += other.instances
+		}
+		if have+1 > *limit {
+			return overLimit("instances", "an instance", fmt.Sprintf("The pool %q may have %d instances and has %d, those being created included.", pool.Pool, *limit, have))
 		}
 	}
 	if limit := pool.Limits.Price(); limit != nil {
@@ -121,15 +177,40 @@ func (a *Account) checkLimits(ctx context.Context, l *ledger, pool reference.Ref
 		if err != nil {
 			return err
 		}
-		for _, p := range booked {
-			addPrice(total, p)
+		for _, other := range booked {
+			addPrice(total, other.price)
 		}
 		have := decimal(total)
-		addPrice(total, price)
+		addPrice(total, b.price)
 		if total.Cmp(limit) > 0 {
-			return overLimit("price_per_hour", fmt.Sprintf("The pool %q may cost %s an hour and costs %s, machines being created included; this one adds %s.",
-				pool.Pool, decimal(limit), have, decimal(price)))
+			return overLimit("price_per_hour", "an instance", fmt.Sprintf("The pool %q may cost %s an hour and costs %s, machines being created included; this one adds %s.",
+				pool.Pool, decimal(limit), have, decimal(b.price)))
 		}
+	}
+	return nil
+}
+
+// checkDiskLimit counts block and shared volumes with the sizes that they have or,
+// while this process makes or grows them, will have.
+func (a *Account) checkDiskLimit(ctx context.Context, l *ledger, pool reference.Reference, poolID, key string, b booking) error {
+	booked := l.others(poolID, key)
+	var have int64
+	for _, k := range []*kind[backends.Volume]{a.volumes, a.shares} {
+		existing, err := k.held(ctx, poolID, key)
+		if err != nil {
+			return err
+		}
+		for other, v := range existing {
+			have += max(v.SizeGiB, booked[other].diskGiB)
+			delete(booked, other)
+		}
+	}
+	for _, other := range booked {
+		have += other.diskGiB
+	}
+	if limit := *pool.Limits.DiskGiB; have+b.diskGiB > limit {
+		return overLimit("disk_gib", "a volume", fmt.Sprintf("The pool %q may have %d GiB of volumes and has %d GiB without this one, volumes being made or grown included; this one takes %d GiB.",
+			pool.Pool, limit, have, b.diskGiB))
 	}
 	return nil
 }
@@ -143,9 +224,9 @@ func decimal(price *big.Rat) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-func overLimit(name, message string) error {
+func overLimit(name, one, message string) error {
 	e := backends.Errorf(backends.QuotaExceeded, "%s", message).
-		WithRemedy("Raise limits.%s of the pool, or remove an instance first.", name)
+		WithRemedy("Raise limits.%s of the pool, or remove %s first.", name, one)
 	e.Details = map[string]any{"limit": name}
 	return e
 }

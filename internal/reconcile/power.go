@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -32,7 +33,7 @@ func (a *Account) powerTo(ctx context.Context, pool, claim string, m backends.Ma
 		return m, err
 	}
 	grace, cancel := context.WithTimeoutCause(ctx, backends.Scale(graceWindow), errGraceOver)
-	m, err := a.await(grace, pool, m, func(m backends.Machine, missing bool) (bool, error) {
+	m, err := a.machines.await(grace, pool, m, func(m backends.Machine, missing bool) (bool, error) {
 		return m.State == backends.StateStopped, stillOurs(m, missing, claim)
 	})
 	cancel()
@@ -50,7 +51,7 @@ func (a *Account) settle(ctx context.Context, pool, claim string, m backends.Mac
 	if m.State == backends.StateRunning || m.State == backends.StateStopped {
 		return m, nil
 	}
-	return a.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
+	return a.machines.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
 		return m.State != backends.StatePending, stillOurs(m, missing, claim)
 	})
 }
@@ -63,4 +64,50 @@ func wantedState(on bool) backends.State {
 		return backends.StateRunning
 	}
 	return backends.StateStopped
+}
+
+// settleTime is how long an object must show the wrong state before we act: between
+// two actions of a cloud it may show it for a moment.
+const settleTime = 5 * time.Second
+
+// awaitState waits until a machine is running or stopped. A machine that settles
+// on the other one is told again; a cloud that can say why it doesn't get there
+// is asked from time to time.
+func (a *Account) awaitState(ctx context.Context, pool, claim string, m backends.Machine, want backends.State) (backends.Machine, error) {
+	var settled time.Time
+	diagnosed := time.Now()
+	why := a.machines.why
+	return a.machines.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {
+		if err := stillOurs(m, missing, claim); err != nil {
+			return false, err
+		}
+		switch {
+		case m.State == want:
+			return true, nil
+		case m.State == backends.StateError:
+			return false, why(ctx, m, backends.Errorf(backends.ProviderError, "The machine %s is in error: %s", m.ID, m.Message))
+		case m.State != backends.StateRunning && m.State != backends.StateStopped:
+			settled = time.Time{}
+		case settled.IsZero():
+			settled = time.Now()
+		case time.Since(settled) >= backends.Scale(settleTime):
+			if err := why(ctx, m, nil); err != nil {
+				return false, err
+			}
+			settled, diagnosed = time.Now(), time.Now()
+			return false, a.power(ctx, m, powerFor(want))
+		}
+		if time.Since(diagnosed) >= backends.Scale(diagnoseEvery) {
+			diagnosed = time.Now()
+			return false, why(ctx, m, nil)
+		}
+		return false, nil
+	})
+}
+
+func powerFor(want backends.State) backends.PowerAction {
+	if want == backends.StateRunning {
+		return backends.PowerOn
+	}
+	return backends.PowerOff
 }

@@ -55,7 +55,7 @@ func TestReadOfAMachineThatListsLackIsAGet(t *testing.T) {
 func TestReaderWantsAListAsFreshAsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
-		r := newReader(c, defaultListLag)
+		r := machineReader(c)
 		list := func(since time.Time) {
 			t.Helper()
 			if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, since); err != nil {
@@ -79,7 +79,7 @@ func TestOneCallerGivingUpDoesNotEndTheListForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
 		c.listed = make(chan struct{})
-		r := newReader(c, defaultListLag)
+		r := machineReader(c)
 		quitter, cancel := context.WithCancel(t.Context())
 		results := make(chan error, 2)
 		for _, ctx := range []context.Context{quitter, t.Context()} {
@@ -107,7 +107,7 @@ func TestListNobodyWaitsForEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
 		c.listed = make(chan struct{}) // never closed: only its context can end the list
-		r := newReader(c, defaultListLag)
+		r := machineReader(c)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := r.list(ctx, backends.Filter{Pool: "p"}, time.Now()); !errors.Is(err, context.Canceled) {
@@ -121,7 +121,7 @@ func TestFailedListIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
 		c.listErr = backends.Errorf(backends.ProviderError, "down")
-		r := newReader(c, defaultListLag)
+		r := machineReader(c)
 		if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, time.Now()); !backends.HasCode(err, backends.ProviderError) {
 			t.Errorf("got %v", err)
 		}
@@ -138,16 +138,55 @@ func TestOwnWritesAreSeenByTheNextRead(t *testing.T) {
 		c.listLag = time.Minute
 		account, pool := c.account(t)
 		m, owned := created(t, account, pool)
-		found, err := account.reader.byKey(t.Context(), backends.Filter{Pool: owned.Pool}, owned.Key, time.Now())
+		found, err := account.machines.reader.byKey(t.Context(), backends.Filter{Pool: owned.Pool}, owned.Key, time.Now())
 		if err != nil || len(found) != 1 || found[0].ID != m.ID {
 			t.Errorf("a machine made just now: %+v, %v", found, err)
 		}
 		if _, err := account.Delete(t.Context(), owned); err != nil {
 			t.Fatal(err)
 		}
-		found, err = account.reader.byKey(t.Context(), backends.Filter{Pool: owned.Pool}, owned.Key, time.Now())
+		found, err = account.machines.reader.byKey(t.Context(), backends.Filter{Pool: owned.Pool}, owned.Key, time.Now())
 		if err != nil || len(found) != 0 {
 			t.Errorf("a machine deleted just now: %+v, %v", found, err)
+		}
+	})
+}
+
+func machineReader(c *cloud) *reader[backends.Machine] {
+	return machineKind(&Account{Backend: c}, lags{list: defaultListLag}).reader
+}
+
+// Only a list that lags lacks what we made; one that has shown it and no longer does
+// says that it is gone.
+func TestMachineThatGoesSoonAfterOurWriteIsSeenToBeGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		account, pool := c.account(t)
+		account.machines.reader.lags.list = time.Minute
+		created, err := account.Create(t.Context(), wish(pool, "web-0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := created.Machine
+		begun := time.Now()
+		if left, err := account.Delete(t.Context(), Owned{Pool: m.Marks.Pool, ID: m.ID, Key: m.Marks.Key, Claim: m.Marks.Claim}); left || err != nil {
+			t.Fatal(left, err)
+		}
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("the deletion took %s", took)
+		}
+
+		second, err := account.Create(t.Context(), wish(pool, "web-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		c.mu.Lock()
+		delete(c.machines, second.Machine.ID)
+		c.mu.Unlock()
+		time.Sleep(refreshAge + time.Second)
+		if _, err := account.Read(t.Context(), m.Marks.Pool, second.Machine.ID); !backends.HasCode(err, backends.NotFound) {
+			t.Errorf("a machine that someone else deleted: %v", err)
 		}
 	})
 }

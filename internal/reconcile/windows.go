@@ -23,6 +23,9 @@ const (
 	lastPoll  = 5 * time.Second
 	// diagnoseEvery is how often the cloud is asked why a machine isn't there yet.
 	diagnoseEvery = 30 * time.Second
+	// goingWindow is what a cloud gets to delete the volumes that it was told to delete
+	// with their machine, once the machine is gone.
+	goingWindow = 60 * time.Second
 	// defaultListLag is how long a new object may be missing from lists.
 	defaultListLag = 10 * time.Second
 	// refreshAge is how old a list may be for a refresh or a look-up: the objects of

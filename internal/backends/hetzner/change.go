@@ -17,7 +17,7 @@ import (
 // labels of a server, so those that aren't ours are sent along as m shows them.
 func (c *Client) MarkMachine(ctx context.Context, m backends.Machine, marks backends.Marks) (backends.Machine, error) {
 	what := "Labelling " + called(m)
-	id, err := serverID(what, m.ID)
+	id, err := objectNumber(what, m.ID)
 	if err != nil {
 		return m, err
 	}
@@ -40,7 +40,7 @@ func (c *Client) MarkMachine(ctx context.Context, m backends.Machine, marks back
 // answer finds the server gone: that is NOT_FOUND, which its callers take as done.
 func (c *Client) DeleteMachine(ctx context.Context, m backends.Machine) error {
 	what := "Deleting " + called(m)
-	id, err := serverID(what, m.ID)
+	id, err := objectNumber(what, m.ID)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *Client) DeleteMachine(ctx context.Context, m backends.Machine) error {
 // deletion and rebuild equal.
 func (c *Client) Protect(ctx context.Context, m backends.Machine, protected bool) error {
 	what := "Changing the protection of " + called(m)
-	id, err := serverID(what, m.ID)
+	id, err := objectNumber(what, m.ID)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *Client) ReinstallWithUserData(ctx context.Context, m backends.Machine, 
 
 func (c *Client) rebuild(ctx context.Context, m backends.Machine, image string, userData *string) error {
 	what := "Reinstalling " + called(m)
-	id, err := serverID(what, m.ID)
+	id, err := objectNumber(what, m.ID)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func (c *catalog) check(name, region string) (t *hcloud.ServerType, offer *backe
 	locations := c.locations()
 	if region != "" && !slices.Contains(locations, region) {
 		issue = backends.Errorf(backends.InvalidInput, "There is no location %q at Hetzner Cloud.", region).At("region").
-			WithRemedy("Use %s.", choice(locations))
+			WithRemedy("Use %s.", backends.Choice(locations))
 		region = ""
 	}
 	if name == "" {
@@ -106,7 +106,7 @@ func (c *catalog) check(name, region string) (t *hcloud.ServerType, offer *backe
 	if t == nil {
 		if issue == nil {
 			issue = backends.Errorf(backends.InvalidInput, "There is no server type %q.", name).At("offer").
-				WithRemedy("Use %s.", choice(near(name, c.alternatives(region), nearest)))
+				WithRemedy("Use %s.", backends.Choice(backends.Near(name, c.alternatives(region), backends.Nearest)))
 		}
 		return nil, nil, "", issue
 	}
@@ -117,14 +117,14 @@ func (c *catalog) check(name, region string) (t *hcloud.ServerType, offer *backe
 	switch state {
 	case absent:
 		return t, nil, "", backends.Errorf(backends.InvalidInput, "%s is not offered in %s.", name, region).At("offer").
-			WithRemedy("%s is offered in %s; in %s use %s.", name, choice(c.regionsOf(t)), region,
-				choice(c.alternativesTo(t, region)))
+			WithRemedy("%s is offered in %s; in %s use %s.", name, backends.Choice(c.regionsOf(t)), region,
+				backends.Choice(c.alternativesTo(t, region)))
 	case gone:
 		return t, nil, "", backends.Errorf(backends.InvalidInput, "%s was withdrawn from %s on %s.", name, region, day(until)).At("offer").
-			WithRemedy("In %s use %s.", region, choice(c.alternativesTo(t, region)))
+			WithRemedy("In %s use %s.", region, backends.Choice(c.alternativesTo(t, region)))
 	case soldOut:
 		issue = backends.Errorf(backends.CapacityUnavailable, "%s is out of stock in %s now.", name, region).At("offer").
-			WithRemedy("In %s use %s, or wait.", region, choice(c.alternativesTo(t, region)))
+			WithRemedy("In %s use %s, or wait.", region, backends.Choice(c.alternativesTo(t, region)))
 		issue.Reason = backends.ReasonCapacity
 	case deprecated:
 		warning = fmt.Sprintf("The server type %s is deprecated in %s.", name, region)
@@ -162,7 +162,7 @@ func (c *catalog) alternativesTo(t *hcloud.ServerType, region string) []string {
 	if len(like) == 0 {
 		like = slices.DeleteFunc(all, func(name string) bool { return name == t.Name })
 	}
-	return like[:min(nearest, len(like))]
+	return like[:min(backends.Nearest, len(like))]
 }
 
 // regionsOf are the locations where a type can be ordered.

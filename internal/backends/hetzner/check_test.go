@@ -303,15 +303,3 @@ func TestUnreadablePriceMakesNoPrice(t *testing.T) {
 		}
 	}
 }
-
-func TestNear(t *testing.T) {
-	all := []string{"cx23", "cx33", "cax11", "cpx22"}
-	for name, want := range map[string]string{"cx22": "cx23 or cx33", "CX23": "cx23", "quite-another-name": "cx23, cx33, cax11 or cpx22"} {
-		if got := choice(near(name, all, nearest)); !strings.HasPrefix(got, strings.Split(want, " ")[0]) {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	if got := choice(nil); got == "" {
-		t.Error("no words for no choice")
-	}
-}

@@ -39,7 +39,7 @@ type Client struct {
 	catalog *backends.Cached[*catalog]
 	images  *imageCache
 	// referred remembers which objects exist that wishes name.
-	referred *keyed[referred, struct{}]
+	referred *backends.CachedByKey[referred, struct{}]
 }
 
 var (
@@ -64,7 +64,7 @@ func build(endpoint *url.URL, transport http.RoundTripper, userAgent, labelPrefi
 	}
 	c.catalog = &backends.Cached[*catalog]{Lifetime: catalogLifetime, Fetch: c.fetchCatalog}
 	c.images = newImageCache(c.api)
-	c.referred = &keyed[referred, struct{}]{lifetime: catalogLifetime, fetch: c.fetchReferred}
+	c.referred = &backends.CachedByKey[referred, struct{}]{Lifetime: catalogLifetime, Fetch: c.fetchReferred}
 	return c
 }
 

@@ -73,7 +73,9 @@ func (c *Client) MakeMachine(ctx context.Context, spec backends.MachineSpec) (ba
 			if deadline.IsZero() {
 				deadline = time.Now().Add(backends.Scale(nameReleaseWindow))
 			}
-			return c.nameTaken(ctx, spec.Name, err, deadline)
+			return nameTaken(ctx, "server", err, deadline, func(ctx context.Context) (*backends.About, error) {
+				return c.byName(ctx, spec.Name)
+			})
 		default:
 			return c.explain(ctx, err, spec)
 		}
@@ -188,23 +190,24 @@ func isNameTaken(err error) bool {
 	return !ok || named
 }
 
-// nameTaken finds who holds the name: its machine as a [backends.NameTaken]. A
-// server that is being deleted, or is no longer shown, will let go of the name:
-// that is waited for, until deadline.
-func (c *Client) nameTaken(ctx context.Context, name string, refusal error, deadline time.Time) error {
-	holder, err := c.byName(ctx, name)
+// nameTaken finds who holds a name, as a [backends.NameTaken]. A holder that is
+// being deleted, or is no longer shown, will let go of the name: that is waited
+// for, until deadline. noun is what the API calls such objects.
+func nameTaken(ctx context.Context, noun string, refusal error, deadline time.Time,
+	find func(context.Context) (*backends.About, error)) error {
+	holder, err := find(ctx)
 	if err != nil {
 		// Nothing was made; the look-up's own failure must not read as "perhaps".
 		return fmt.Errorf("%w (looking for its holder failed: %w)", plain(refusal), err)
 	}
 	if holder != nil && holder.State != backends.StateDeleting {
-		return &backends.NameTaken{Machine: *holder}
+		return &backends.NameTaken{Holder: *holder}
 	}
 	e := plain(refusal)
 	if time.Now().Before(deadline) {
 		e.Reason, e.Retryable = backends.ReasonLocked, true
 	} else {
-		e.Remedy = "The API shows no server of that name that isn't being deleted: look for it in the Hetzner Console, or choose another name."
+		e.Remedy = fmt.Sprintf("The API shows no %s of that name that isn't being deleted: look for it in the Hetzner Console, or choose another name.", noun)
 	}
 	return e
 }
@@ -233,7 +236,7 @@ func (c *Client) explain(ctx context.Context, err error, spec backends.MachineSp
 		if catalog, err := c.catalog.Get(ctx); err == nil {
 			if t := catalog.types[spec.Offer]; t != nil {
 				if names := catalog.alternativesTo(t, spec.Region); len(names) > 0 {
-					out.Remedy = fmt.Sprintf("Try again later, or choose another offer or region: in %s, %s.", spec.Region, choice(names))
+					out.Remedy = fmt.Sprintf("Try again later, or choose another offer or region: in %s, %s.", spec.Region, backends.Choice(names))
 				}
 			}
 		}

@@ -335,7 +335,7 @@ func TestNameTaken(t *testing.T) {
 		}
 		_, err = c.MakeMachine(t.Context(), testSpec())
 		var taken *backends.NameTaken
-		if !errors.As(err, &taken) || taken.Machine.ID != first.ID || taken.Machine.Marks != first.Marks {
+		if !errors.As(err, &taken) || taken.Holder.ID != first.ID || taken.Holder.Marks != first.Marks {
 			t.Errorf("got %v", err)
 		}
 	})

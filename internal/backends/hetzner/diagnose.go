@@ -24,7 +24,7 @@ var lifecycle = []string{
 // still running, makes old news.
 func (c *Client) Diagnose(ctx context.Context, m backends.Machine) error {
 	what := "Reading the actions of " + called(m)
-	id, err := serverID(what, m.ID)
+	id, err := objectNumber(what, m.ID)
 	if err != nil {
 		return err
 	}
@@ -35,20 +35,21 @@ func (c *Client) Diagnose(ctx context.Context, m backends.Machine) error {
 	if err != nil {
 		return err
 	}
-	if failed := newestFailure(actions); failed != nil {
+	if failed := newestFailure(actions, lifecycle); failed != nil {
 		return actionFailed(called(m), failed)
 	}
 	return nil
 }
 
-func newestFailure(actions []*hcloud.Action) *hcloud.Action {
+// newestFailure takes the commands of one kind together.
+func newestFailure(actions []*hcloud.Action, oneKind []string) *hcloud.Action {
 	actions = slices.Clone(actions)
 	slices.SortFunc(actions, func(a, b *hcloud.Action) int { return cmp.Compare(b.ID, a.ID) })
 	seen := map[string]bool{}
 	for _, a := range actions {
 		kind := a.Command
-		if slices.Contains(lifecycle, kind) {
-			kind = "lifecycle"
+		if slices.Contains(oneKind, kind) {
+			kind = oneKind[0]
 		}
 		if !seen[kind] && a.Status == hcloud.ActionStatusError {
 			return rootOf(a, actions)

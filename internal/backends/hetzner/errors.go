@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
@@ -47,21 +46,21 @@ const (
 	codeResourceUnavailable = "resource_unavailable"
 	codeRobotUnavailable    = "robot_unavailable"
 	codeServerAttached      = "server_already_attached"
+	codeServiceError        = "service_error"
 	codeTokenReadonly       = "token_readonly"
 	codeUnauthorized        = "unauthorized"
 	codeUniqueness          = "uniqueness_error"
 	codeUnsupported         = "unsupported_error"
+	codeVolumeAttached      = "volume_already_attached"
 )
 
 // defaultRateLimit is the requests per hour of a project when the answer doesn't say.
 const defaultRateLimit = 3600
 
-// longestMessage bounds what is repeated of an answer's text, in bytes.
-const longestMessage = 500
-
 var (
 	errNoPagination = errors.New("the list has no pagination")
 	errNoObject     = errors.New("the object has no id")
+	errNotDeleted   = errors.New("the answer to a deletion is not 204")
 )
 
 func succeeded(answer *hcloud.Response) bool {
@@ -110,7 +109,7 @@ func facts(what string, answer *hcloud.Response, code, message string) *backends
 	if answer != nil && answer.Response != nil {
 		e.Details["status"] = answer.StatusCode
 		if id := answer.Header.Get("X-Correlation-Id"); id != "" {
-			e.Details["correlation_id"] = printable(id)
+			e.Details["correlation_id"] = backends.Printable(id)
 		}
 	}
 	return e
@@ -131,7 +130,7 @@ func refused(what string, answer *hcloud.Response) error {
 		status = answer.StatusCode
 	}
 	code, message, details := readError(answer)
-	said := printable(message)
+	said := backends.Printable(message)
 	switch {
 	case code == "":
 		said = fmt.Sprintf("the answer is status %d (%s) without an explanation", status, http.StatusText(status))
@@ -227,14 +226,14 @@ func rateLimited(e *backends.Error, answer *hcloud.Response) *backends.Error {
 
 // actionFailed is the error of an asynchronous action.
 func actionFailed(what string, a *hcloud.Action) *backends.Error {
-	message, code := printable(a.ErrorMessage), printable(a.ErrorCode)
+	message, code := backends.Printable(a.ErrorMessage), backends.Printable(a.ErrorCode)
 	if message == "" {
 		message = "the action failed"
 	}
 	e := backends.Errorf(backends.ProviderError, "%s: Hetzner's action %s failed: %s (%s).",
-		what, printable(a.Command), strings.TrimRight(message, "."), code)
+		what, backends.Printable(a.Command), strings.TrimRight(message, "."), code)
 	e.Reason = backends.ReasonAction
-	e.Details = map[string]any{"code": code, "action_id": a.ID, "command": printable(a.Command)}
+	e.Details = map[string]any{"code": code, "action_id": a.ID, "command": backends.Printable(a.Command)}
 	if code == codeResourceUnavailable || code == codePlacement {
 		e.Reason = backends.ReasonCapacity
 	}
@@ -289,7 +288,7 @@ func readError(answer *hcloud.Response) (code, message string, details answerDet
 func (d answerDetails) fieldMessages() map[string]string {
 	out := make(map[string]string, len(d.Fields))
 	for _, f := range d.Fields {
-		out[printable(f.Name)] = printable(strings.Join(f.Messages, ", "))
+		out[backends.Printable(f.Name)] = backends.Printable(strings.Join(f.Messages, ", "))
 	}
 	return out
 }
@@ -297,7 +296,7 @@ func (d answerDetails) fieldMessages() map[string]string {
 func (d answerDetails) limitNames() []string {
 	out := make([]string, 0, len(d.Limits))
 	for _, l := range d.Limits {
-		out = append(out, printable(l.Name))
+		out = append(out, backends.Printable(l.Name))
 	}
 	return out
 }
@@ -312,19 +311,4 @@ func (d answerDetails) text() string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// printable is text of an answer, fit for a terminal: bounded and without control
-// characters.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if len(s) > longestMessage {
-		s = strings.ToValidUTF8(s[:longestMessage], "") + "…"
-	}
-	return s
 }

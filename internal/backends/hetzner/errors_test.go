@@ -12,7 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
@@ -130,16 +129,6 @@ func TestRateLimitReportsTheReset(t *testing.T) {
 	e := wantError(t, refused("Listing", got))
 	if e.Details["reset"] != "2025-11-30T15:00:00Z" || e.RetryAfter != time.Second {
 		t.Errorf("got %v after %v", e.Details, e.RetryAfter)
-	}
-}
-
-func TestAnswerTextIsMadePrintable(t *testing.T) {
-	long := strings.Repeat("ä", 400) + "\x1b[31m\n"
-	if got := printable(long); strings.ContainsAny(got, "\x1b\n") || len(got) > longestMessage+len("…") || !utf8.ValidString(got) {
-		t.Errorf("got %q", got)
-	}
-	if got := printable("a\x1b[31mb\nc"); got != "a [31mb c" {
-		t.Errorf("got %q", got)
 	}
 }
 

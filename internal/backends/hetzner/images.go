@@ -28,19 +28,19 @@ var errNoImage = errors.New("no such image")
 type imageCache struct {
 	api    *hcloud.Client
 	names  *backends.Cached[[]string]
-	lookup *keyed[string, []*hcloud.Image]
+	lookup *backends.CachedByKey[string, []*hcloud.Image]
 }
 
 func newImageCache(api *hcloud.Client) *imageCache {
 	c := &imageCache{api: api}
 	c.names = &backends.Cached[[]string]{Lifetime: catalogLifetime, Fetch: c.fetchNames}
-	c.lookup = &keyed[string, []*hcloud.Image]{lifetime: catalogLifetime, fetch: c.fetch}
+	c.lookup = &backends.CachedByKey[string, []*hcloud.Image]{Lifetime: catalogLifetime, Fetch: c.fetch}
 	return c
 }
 
 // get is every image that a name or id means; none is no error.
 func (c *imageCache) get(ctx context.Context, image string) ([]*hcloud.Image, error) {
-	found, err := c.lookup.get(ctx, image)
+	found, err := c.lookup.Get(ctx, image)
 	if errors.Is(err, errNoImage) {
 		return nil, nil
 	}
@@ -137,7 +137,7 @@ func (c *Client) resolveImage(ctx context.Context, image string, t *hcloud.Serve
 			return "", "", nil, err
 		}
 		return "", "", backends.Errorf(backends.InvalidInput, "There is no image %q in the project.", image).At("image").
-			WithRemedy("Use %s, or a snapshot's numeric id.", choice(near(image, names, nearest))), nil
+			WithRemedy("Use %s, or a snapshot's numeric id.", backends.Choice(backends.Near(image, names, backends.Nearest))), nil
 	}
 	var architecture hcloud.Architecture
 	if t != nil {

@@ -312,7 +312,7 @@ func TestNewestFailure(t *testing.T) {
 		"the newer of two":   {[]*hcloud.Action{action(5, "enable_backup", failed), action(4, "start_server", failed)}, 5},
 	} {
 		var got int64
-		if a := newestFailure(tt.actions); a != nil {
+		if a := newestFailure(tt.actions, lifecycle); a != nil {
 			got = a.ID
 		}
 		if got != tt.want {

@@ -59,7 +59,7 @@ func stateOf(status hcloud.ServerStatus) (state backends.State, message string) 
 	case hcloud.ServerStatusUnknown, "":
 		return backends.StateUnknown, "Hetzner Cloud doesn't know the server's status."
 	default:
-		return backends.StateUnknown, fmt.Sprintf("Hetzner Cloud reports a status this version doesn't know: %q.", printable(string(status)))
+		return backends.StateUnknown, fmt.Sprintf("Hetzner Cloud reports a status this version doesn't know: %q.", backends.Printable(string(status)))
 	}
 }
 

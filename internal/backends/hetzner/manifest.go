@@ -5,9 +5,7 @@ package hetzner
 
 import (
 	"net/netip"
-	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -105,30 +103,4 @@ func checkIPv4(s string) string {
 	return ""
 }
 
-// checkEndpoint never repeats the value: it may hold a password. One spelling per
-// endpoint (no trailing slash) keeps accounts with one cloud at one client.
-func checkEndpoint(s string) string {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "":
-		return "The endpoint is not a url such as " + DefaultEndpoint + "."
-	case u.User != nil || strings.Contains(s, "@"): // user:12/x@host is a host, a port and a path
-		return "The endpoint must hold no user name or password: credentials go into the token's reference."
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(s, "#"):
-		return "The endpoint must have no query and no fragment."
-	case strings.HasSuffix(u.Path, "/"):
-		return "The endpoint must not end in a slash."
-	case u.Scheme == "https" || (u.Scheme == "http" && isLoopback(u.Hostname())):
-		return ""
-	default:
-		return "The endpoint must be https, unless its host is this machine (127.0.0.1, ::1, localhost)."
-	}
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
-}
+func checkEndpoint(s string) string { return backends.EndpointProblem(s, DefaultEndpoint) }

@@ -19,6 +19,8 @@ const (
 	labelDigest   = "digest"
 	labelClaim    = "claim"
 	labelComplete = "complete"
+	// labelGoes is of volumes: [backends.Marks.GoesWithMachine].
+	labelGoes = "delete-with-instance"
 )
 
 const labelTrue = "true"
@@ -41,6 +43,8 @@ func (l markLabels) read(labels map[string]string) backends.Marks {
 		Digest:   labels[l.name(labelDigest)],
 		Claim:    labels[l.name(labelClaim)],
 		Complete: labels[l.name(labelComplete)] == labelTrue,
+
+		GoesWithMachine: labels[l.name(labelGoes)] == labelTrue,
 	}
 }
 
@@ -75,6 +79,9 @@ func (l markLabels) write(labels map[string]string, marks backends.Marks) map[st
 	if marks.Complete {
 		set(labelComplete, labelTrue)
 	}
+	if marks.GoesWithMachine {
+		set(labelGoes, labelTrue)
+	}
 	return out
 }
 
@@ -91,4 +98,16 @@ func (l markLabels) selector(pairs ...string) (selector string, ok bool) {
 		parts = append(parts, l.name(mark)+"="+value)
 	}
 	return strings.Join(parts, ","), true
+}
+
+// selectorOf selects what a filter holds.
+func (l markLabels) selectorOf(filter backends.Filter) (selector string, ok bool) {
+	var pairs []string
+	if filter.Account != "" {
+		pairs = append(pairs, labelAccount, filter.Account)
+	}
+	if filter.Pool != "" {
+		pairs = append(pairs, labelPool, filter.Pool)
+	}
+	return l.selector(pairs...)
 }

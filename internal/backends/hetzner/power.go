@@ -33,7 +33,7 @@ func (c *Client) Power(ctx context.Context, m backends.Machine, action backends.
 		return backends.Errorf(backends.Unsupported, "Hetzner Cloud has no power action %q.", action)
 	}
 	what := doing + " " + called(m)
-	id, err := serverID(what, m.ID)
+	id, err := objectNumber(what, m.ID)
 	if err != nil {
 		return err
 	}

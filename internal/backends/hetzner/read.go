@@ -26,7 +26,7 @@ func (c *Client) GetMachine(ctx context.Context, id string) (backends.Machine, e
 
 func (c *Client) server(ctx context.Context, id string) (*hcloud.Server, error) {
 	what := "Reading server " + id
-	number, err := serverID(what, id)
+	number, err := objectNumber(what, id)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func (c *Client) server(ctx context.Context, id string) (*hcloud.Server, error) 
 	return hcloud.ServerFromSchema(body.Server), nil
 }
 
-// serverID reads a machine's id. One that isn't a number is of no server here.
-func serverID(what, id string) (int64, error) {
+// objectNumber reads the id of a machine or volume. One that isn't a number is of no object here.
+func objectNumber(what, id string) (int64, error) {
 	number, ok := parseID(id)
 	if !ok {
 		return 0, backends.Errorf(backends.InvalidInput, "%s: %s", what, checkID(id))
@@ -64,14 +64,7 @@ func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machi
 
 // ListMachines implements [backends.Lister].
 func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]backends.Machine, error) {
-	var pairs []string
-	if filter.Account != "" {
-		pairs = append(pairs, labelAccount, filter.Account)
-	}
-	if filter.Pool != "" {
-		pairs = append(pairs, labelPool, filter.Pool)
-	}
-	selector, ok := c.marks.selector(pairs...)
+	selector, ok := c.marks.selectorOf(filter)
 	if !ok {
 		return nil, nil
 	}
@@ -81,12 +74,12 @@ func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]ba
 }
 
 // byName is the server that holds a name, nil when the API shows none.
-func (c *Client) byName(ctx context.Context, name string) (*backends.Machine, error) {
+func (c *Client) byName(ctx context.Context, name string) (*backends.About, error) {
 	found, err := c.list(ctx, "Looking for the server named "+name, hcloud.ServerListOpts{Name: name})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return &found[0], nil
+	return new(found[0].About()), nil
 }
 
 // list reads all pages, in the order of ids, so that a server made meanwhile

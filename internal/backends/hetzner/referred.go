@@ -121,7 +121,7 @@ func (c *Client) fetchReferred(ctx context.Context, r referred) (struct{}, error
 // creating call decides; but credentials that don't work are an error here as they
 // are for the catalog, and so is the end of ctx.
 func (c *Client) isMissing(ctx context.Context, r referred) (bool, error) {
-	_, err := c.referred.get(ctx, r)
+	_, err := c.referred.Get(ctx, r)
 	switch {
 	case err == nil:
 		return false, nil

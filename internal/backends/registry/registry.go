@@ -7,12 +7,14 @@ package registry
 
 import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends/digitalocean"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends/hetzner"
 )
 
 // New checks and registers all clouds.
 func New() (*backends.Registry, error) {
 	return backends.NewRegistry(
+		digitalocean.New(digitalocean.Options{}),
 		hetzner.New(hetzner.Options{}),
 	)
 }

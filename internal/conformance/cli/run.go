@@ -15,6 +15,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,8 +27,8 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/secrets"
 )
 
-// defaultTimeout is some times what a run takes where machines boot in a minute.
-const defaultTimeout = 30 * time.Minute
+// defaultTimeout is twice what a run of all cases takes where machines boot in a minute.
+const defaultTimeout = 2 * time.Hour
 
 // The exit statuses.
 const (
@@ -39,9 +40,17 @@ const (
 const usage = `Usage: terraform-provider-bettercompute conformance ACCOUNT-URI -offer OFFER -image IMAGE [flags]
 
 Runs the cases of the provider contract against an account, and cleans up after
-each. It makes about thirty machines, one or two at a time, each for a minute or
-so: they cost what the cloud asks for that. Only machines of its own names
-(PREFIX-…) are touched.
+each. It makes about forty machines, one or two at a time, each for a minute or so,
+and where the cloud has them about fifty volumes and fifteen snapshots, and with
+-network about thirty shared volumes and ten snapshots of those: they cost what the
+cloud asks for that. Only what has its own names (PREFIX-…), or is in its own
+pools where names can't be chosen, is touched. -run selects cases: those of volumes
+are volume/, attach/, going/ and snapshot/, those of shared volumes share/ and
+share-snapshot/.
+
+A case that needs what the cloud doesn't have, or what wasn't given, is skipped, and
+the report says why. On a cloud with tags the tag of a label, conformance:kept, and
+those that all managed objects share stay behind.
 
 ACCOUNT-URI is an account's uri attribute, such as
 'hetzner-cloud://root/main?token=env://HCLOUD_TOKEN' (mind the quotes). Secrets
@@ -60,6 +69,8 @@ Flags:
 type options struct {
 	uri                          string
 	offer, image, region, prefix string
+	network, shareRegion         string
+	volumeGiB, shareGiB          int64
 	powerObservable              bool
 	wrongCredential              string
 	record, replay               string
@@ -102,7 +113,12 @@ func (o *options) flags() *flag.FlagSet {
 	flags.Usage = func() {}
 	flags.StringVar(&o.offer, "offer", "", "an `offer` that can be had now; required")
 	flags.StringVar(&o.image, "image", "", "an `image` that fits the offer; required")
-	flags.StringVar(&o.region, "region", "", "the `region` of the machines; the account's if unset")
+	flags.StringVar(&o.region, "region", "", "the `region` of the machines and their volumes; the account's if unset")
+	flags.StringVar(&o.network, "network", "", "the cloud's `id` of a network for shared volumes; without it they aren't tested")
+	flags.StringVar(&o.shareRegion, "share-region", "", "the `region` of the shared volumes, which must be the network's; that of the machines if unset")
+	flags.Int64Var(&o.volumeGiB, "volume-size", conformance.DefaultVolumeGiB,
+		"the `GiB` of a block volume, which is grown by "+strconv.Itoa(conformance.Growth))
+	flags.Int64Var(&o.shareGiB, "share-size", conformance.DefaultShareGiB, "the `GiB` of a shared volume, which is grown by as much")
 	flags.StringVar(&o.prefix, "prefix", "", "the `prefix` of all names, at most 24 characters; no two runs at the same time may share one; random if unset")
 	flags.BoolVar(&o.powerObservable, "power-observable", true, "whether the cloud reports if a machine runs; with =false that isn't looked at")
 	flags.StringVar(&o.wrongCredential, "wrong-credential", "", "a secret `reference`, such as env://WRONG, to a credential that the cloud must refuse; without it that isn't tested")
@@ -148,6 +164,9 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 	problem(len(uris) > 1, "there are %d arguments beside the flags; an account uri is the only one", len(uris))
 	problem(o.offer == "", "-offer is required")
 	problem(o.image == "", "-image is required")
+	problem(o.volumeGiB <= 0, "-volume-size must be more than nothing")
+	problem(o.shareGiB <= 0, "-share-size must be more than nothing")
+	problem(o.shareRegion != "" && o.network == "", "-share-region is nothing without a -network")
 	problem(o.timeout <= 0, "-timeout must be more than nothing")
 	problem(o.record != "" && o.replay != "", "-record and -replay exclude each other")
 	problem(o.prefix == "" && o.record+o.replay != "", "-record and -replay need a -prefix: a replay has the prefix of its recording")
@@ -165,6 +184,7 @@ func parse(args []string, stdout io.Writer) (*options, error) {
 func (o *options) subject(ctx context.Context, registry *backends.Registry) (conformance.Subject, error) {
 	s := conformance.Subject{
 		Offer: o.offer, Image: o.image, Region: o.region, Prefix: o.prefix, PowerUnobservable: !o.powerObservable,
+		Network: o.network, ShareRegion: o.shareRegion, VolumeGiB: o.volumeGiB, ShareGiB: o.shareGiB,
 		Environment: backends.Environment{UserAgent: "terraform-provider-bettercompute-conformance", Log: slog.New(slog.DiscardHandler)},
 	}
 	if problem := conformance.PrefixProblem(o.prefix); problem != "" {

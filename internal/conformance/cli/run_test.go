@@ -11,15 +11,18 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	ocean "github.com/better-compute/terraform-provider-bettercompute/internal/backends/digitalocean"
 	backend "github.com/better-compute/terraform-provider-bettercompute/internal/backends/hetzner"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/conformance"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/conformance/cli"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator"
+	emulatedocean "github.com/better-compute/terraform-provider-bettercompute/internal/emulator/digitalocean"
 	emulated "github.com/better-compute/terraform-provider-bettercompute/internal/emulator/hetzner"
 )
 
@@ -41,7 +44,7 @@ func TestMain(m *testing.M) {
 
 func run(ctx context.Context, t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	registry, err := backends.NewRegistry(backend.New(backend.Options{}))
+	registry, err := backends.NewRegistry(backend.New(backend.Options{}), ocean.New(ocean.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,30 +59,45 @@ func outcomes(report string) []string {
 }
 
 func TestRecordAndReplay(t *testing.T) {
-	cloud := emulated.New(emulated.Options{Boot: 40 * time.Millisecond, Projects: emulator.Projects{token: "main"}})
+	t.Run("hetzner-cloud", func(t *testing.T) {
+		cloud := emulated.New(emulated.Options{Boot: 40 * time.Millisecond, Projects: emulator.Projects{token: "main"}})
+		recordAndReplay(t, cloud, "hetzner-cloud://root/main?endpoint=%s/v1&token=env://"+tokenVariable, "cx23", "debian-13", "idempotency-key", true)
+	})
+	t.Run("digitalocean", func(t *testing.T) {
+		cloud := emulatedocean.New(emulatedocean.Options{
+			Boot: 40 * time.Millisecond, SnapshotInterval: -1, Projects: emulator.Projects{token: emulator.DefaultProject},
+		})
+		recordAndReplay(t, cloud, "digitalocean://root/main?endpoint=%s&region=nyc2&token=env://"+tokenVariable, "s-1vcpu-1gb", "debian-13-x64",
+			"better-compute:key:inst_", false, "-network", cloud.AddVPC("shares", "nyc2"))
+	})
+}
+
+func recordAndReplay(t *testing.T, cloud emulator.Service, uriFormat, offer, image, key string, passwords bool, more ...string) {
 	server := httptest.NewServer(cloud)
 	defer server.Close()
 	t.Setenv(tokenVariable, token)
 	t.Setenv(wrongVariable, wrong)
 	t.Setenv("VCR_DEBUG", "1") // must have no effect
-	cassette := filepath.Join(t.TempDir(), "hetzner.yaml")
-	uri := "hetzner-cloud://root/main?endpoint=" + server.URL + "/v1&token=env://" + tokenVariable
-	args := []string{"-prefix", "ci-1", uri, "-offer", "cx23", "-image", "debian-13", "-wrong-credential", "env://" + wrongVariable}
+	cassette := filepath.Join(t.TempDir(), "recording.yaml")
+	uri := fmt.Sprintf(uriFormat, server.URL)
+	args := append([]string{"-prefix", "ci-1", uri, "-offer", offer, "-image", image, "-wrong-credential", "env://" + wrongVariable}, more...)
 
 	status, recorded, stderr := run(t.Context(), t, append(args, "-record", cassette)...)
+	t.Log(recorded)
 	if status != 0 || stderr != "" {
 		t.Fatalf("recording ended with status %d\n%s\n%s", status, recorded, stderr)
 	}
 	if got, want := len(outcomes(recorded)), len(conformance.Cases()); got != want {
 		t.Errorf("%d cases of %d were reported on:\n%s", got, want, recorded)
 	}
-	if left := cloud.Servers(); len(left) > 0 {
-		t.Errorf("%d servers are left", len(left))
+	left := cloud.Objects()
+	for _, o := range slices.Concat(left.Machines, left.Volumes, left.Snapshots) {
+		t.Errorf("%s (%s) is left", o.Name, o.ID)
 	}
 	if strings.Contains(recorded, token) || strings.Contains(recorded, wrong) {
 		t.Error("the report holds a token")
 	}
-	checkClean(t, cassette)
+	checkClean(t, cassette, key, passwords)
 
 	server.Close()
 	if err := os.Unsetenv(tokenVariable); err != nil {
@@ -103,14 +121,15 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 
 	// Another image is another request: the recording must not answer it.
-	status, replayed, _ = run(t.Context(), t, "-replay", cassette, uri, "-offer", "cx23", "-image", "debian-12", "-prefix", "ci-1", "-run", "create/makes")
+	status, replayed, _ = run(t.Context(), t, "-replay", cassette, uri, "-offer", offer, "-image", "another", "-prefix", "ci-1", "-run", "create/makes")
 	if status != 1 || !strings.Contains(replayed, "The recording has no answer to") {
 		t.Errorf("replaying with another image ended with status %d\n%s", status, replayed)
 	}
 }
 
-// checkClean reads the recording as a stranger would.
-func checkClean(t *testing.T, cassette string) {
+// checkClean reads the recording as a stranger would. key marks idempotency keys;
+// passwords tells whether the cloud answers with root passwords.
+func checkClean(t *testing.T, cassette, key string, passwords bool) {
 	t.Helper()
 	data, err := os.ReadFile(cassette)
 	if err != nil {
@@ -122,9 +141,8 @@ func checkClean(t *testing.T, cassette string) {
 			t.Errorf("the recording holds %q", secret)
 		}
 	}
-	passwords := regexp.MustCompile(`root_password\\?":(\\?"[^"]*"|null)`).FindAllStringSubmatch(text, -1)
 	removed := 0
-	for _, p := range passwords {
+	for _, p := range regexp.MustCompile(`root_password\\?":(\\?"[^"]*"|null)`).FindAllStringSubmatch(text, -1) {
 		switch {
 		case strings.Contains(p[1], "REMOVED"):
 			removed++
@@ -132,10 +150,10 @@ func checkClean(t *testing.T, cassette string) {
 			t.Errorf("the recording holds a root password: %s", p[0])
 		}
 	}
-	if removed == 0 {
+	if passwords && removed == 0 {
 		t.Error("no root password was removed: this test looks in the wrong place")
 	}
-	if !strings.Contains(text, "idempotency-key") {
+	if !strings.Contains(text, key) {
 		t.Error("the recording lacks the idempotency keys, which are no secrets")
 	}
 	info, err := os.Stat(cassette)
@@ -201,6 +219,9 @@ func TestArguments(t *testing.T) {
 		"no case":          {append([]string{uri, "-run", "nothing"}, good...), "no case's name"},
 		"both":             {append([]string{uri, "-record", "a", "-replay", "b", "-prefix", "p"}, good...), "exclude each other"},
 		"no prefix":        {append([]string{uri, "-record", "a"}, good...), "need a -prefix"},
+		"no size":          {append([]string{uri, "-volume-size", "0", "-share-size", "-1"}, good...), "-volume-size must be more than nothing\n-share-size"},
+		"no network":       {append([]string{uri, "-share-region", "x"}, good...), "nothing without a -network"},
+		"digit first":      {append([]string{uri, "-prefix", "1ci"}, good...), "-prefix: "},
 		"no time":          {append([]string{uri, "-timeout", "0s"}, good...), "-timeout"},
 		"no unit":          {append([]string{uri, "-timeout", "90"}, good...), "say 90s for seconds"},
 		"no token":         {append([]string{strings.ReplaceAll(uri, "HCLOUD_TOKEN", "CONFORMANCE_TEST_UNSET")}, good...), "the account: "},

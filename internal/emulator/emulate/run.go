@@ -79,10 +79,12 @@ func (o *options) flags() *flag.FlagSet {
 	}
 	flags.StringVar(&o.control, "control", "127.0.0.1:8800", "loopback `address` of the control API")
 	flags.StringVar(&o.state, "state", "", "`file` that keeps the objects from one run to the next")
-	o.settings = emulator.Settings{Boot: defaultBoot, Projects: emulator.Projects{}}
+	o.settings = emulator.Settings{Boot: defaultBoot, SnapshotInterval: defaultSnapshotInterval, Projects: emulator.Projects{}}
 	flags.Var((*flagvalue.Duration)(&o.settings.Latency), "latency", "`duration` added to every call, e.g. 50ms")
 	flags.Var((*flagvalue.Duration)(&o.settings.Boot), "boot", "`duration` a machine takes until it runs")
 	flags.Var((*flagvalue.Count)(&o.settings.RateLimit), "rate-limit", "`calls` per hour and project; 0 is no limit")
+	flags.Var((*flagvalue.Duration)(&o.settings.SnapshotInterval), "snapshot-interval",
+		"least `duration` between two snapshots of a volume, where the cloud has such a limit; 0 is none")
 	o.projects.Projects = o.settings.Projects
 	flags.Var(&o.projects, "project", "`TOKEN=NAME`: let a token see a project of its own, and refuse tokens that are not named (repeatable); without any, all tokens see one project")
 	return flags

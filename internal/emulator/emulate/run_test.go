@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := Run(ctx, []string{"-hetzner", "127.0.0.1:0", "-control", "localhost:0", "-boot", "1ms", "-state", t.TempDir() + "/state.json", "-project", "secret-token=one"}, writer, io.Discard)
+		err := Run(ctx, []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-control", "localhost:0", "-boot", "1ms", "-state", t.TempDir() + "/state.json", "-project", "secret-token=one"}, writer, io.Discard)
 		_ = writer.Close()
 		ended <- err
 	}()
@@ -45,7 +45,12 @@ func TestRun(t *testing.T) {
     token    = "env://HCLOUD_TOKEN"
     endpoint = "(http://127\.0\.0\.1:[1-9]\d*/v1)"
   \}$`).FindStringSubmatch(text)
-	if control == nil || account == nil || !strings.Contains(text, "HCLOUD_TOKEN must hold a token that was given with -project (projects: one)") ||
+	droplets := regexp.MustCompile(`(?m)^  digitalocean = \{
+    token    = "env://DIGITALOCEAN_TOKEN"
+    region   = "fra1"
+    endpoint = "(http://127\.0\.0\.1:[1-9]\d*)"
+  \}$`).FindStringSubmatch(text)
+	if control == nil || account == nil || droplets == nil || !strings.Contains(text, "HCLOUD_TOKEN must hold a token that was given with -project (projects: one)") ||
 		strings.Contains(text, "secret-token") || strings.Contains(text, "Any token") {
 		t.Fatalf("printed %s", text)
 	}
@@ -63,6 +68,9 @@ func TestRun(t *testing.T) {
 	}
 	if status, err := get("GET", account[1]+"/servers", ""); status != 200 || err != nil {
 		t.Errorf("servers: %d %v", status, err)
+	}
+	if status, err := get("GET", droplets[1]+"/v2/droplets", ""); status != 200 || err != nil {
+		t.Errorf("droplets: %d %v", status, err)
 	}
 	if status, err := get("POST", control[1]+"/faults", `{"service":"hetzner","kind":"hold"}`); status != 201 || err != nil {
 		t.Errorf("fault: %d %v", status, err)
@@ -93,6 +101,8 @@ func TestBadArguments(t *testing.T) {
 		{[]string{"-boot", "5"}, "-boot: a duration needs its unit; say 5s for seconds"},
 		{[]string{"-latency", "much"}, "-latency: say a duration such as 5s"},
 		{[]string{"-rate-limit", "-1"}, "-rate-limit: say a whole number, 0 or more"},
+		{[]string{"-digitalocean", "0.0.0.0:0"}, "-digitalocean: \"0.0.0.0:0\" is not a loopback address"},
+		{[]string{"-snapshot-interval", "-1s"}, "-snapshot-interval: must not be negative"},
 		{[]string{"-project", "hunter2"}, "-project: a project is given as TOKEN=NAME"},
 		{[]string{"now"}, `unexpected argument "now"`},
 		{[]string{"-nonsense"}, "nonsense"},
@@ -122,7 +132,7 @@ func TestBadArguments(t *testing.T) {
 func TestStateThatCannotBeWritten(t *testing.T) {
 	var stdout bytes.Buffer
 	file := filepath.Join(t.TempDir(), "missing", "state.json")
-	err := Run(t.Context(), []string{"-hetzner", "127.0.0.1:0", "-control", "127.0.0.1:0", "-state", file}, &stdout, io.Discard)
+	err := Run(t.Context(), []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-control", "127.0.0.1:0", "-state", file}, &stdout, io.Discard)
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "-state "+file) || stdout.Len() > 0 {
 		t.Errorf("%v, after %s", err, &stdout)
 	}

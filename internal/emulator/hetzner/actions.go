@@ -66,6 +66,8 @@ type effect struct {
 	Disk int `json:"disk,omitempty"`
 	// Snapshot is the image that is being made.
 	Snapshot int64 `json:"snapshot,omitempty"`
+	// Volume is what happens to a volume; nil for nothing.
+	Volume *volumeEffect `json:"volume,omitempty"`
 }
 
 // act begins an action on a server that takes so long; after is the action it
@@ -156,6 +158,9 @@ func (p *project) finish(a *action) {
 			image.Status = "unavailable"
 		}
 	}
+	if e.Volume != nil && a.Fails == nil {
+		p.change(e.Volume)
+	}
 	server := p.Servers[a.Server]
 	if server == nil {
 		return
@@ -245,10 +250,15 @@ func listActions(c *call) (any, error) {
 	if !c.query.Has("id") {
 		return nil, gone(datacenterAnnouncement)
 	}
-	return listServerActions(c)
+	return c.listActionsOf(nil)
 }
 
 func listServerActions(c *call) (any, error) {
+	return c.listActionsOf(func(a *action) bool { return a.Server != 0 })
+}
+
+// listActionsOf lists the actions whose ids are asked for, else those of a kind.
+func (c *call) listActionsOf(kind func(*action) bool) (any, error) {
 	actions := byID(c.p.Actions)
 	if wanted := c.query["id"]; len(wanted) > 0 {
 		var problems fields
@@ -262,7 +272,7 @@ func listServerActions(c *call) (any, error) {
 		}
 		actions = slices.DeleteFunc(actions, func(a *action) bool { return !slices.Contains(wanted, strconv.FormatInt(a.ID, 10)) })
 	} else {
-		actions = slices.DeleteFunc(actions, func(a *action) bool { return a.Server == 0 })
+		actions = slices.DeleteFunc(actions, func(a *action) bool { return !kind(a) })
 	}
 	return c.answerActions(actions)
 }

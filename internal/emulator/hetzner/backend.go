@@ -129,10 +129,17 @@ func (b backend) call(w http.ResponseWriter, r *http.Request, projectName string
 }
 
 func (c *call) serve(route route) (any, error) {
+	kind := "server"
+	if strings.HasPrefix(route.path, "/volumes") {
+		kind = "volume"
+	}
 	if _, ok := emulator.FaultFor(c.r.Context(), emulator.KindLocked); ok {
-		return nil, locked()
+		return nil, locked(kind)
 	}
 	if _, ok := emulator.FaultFor(c.r.Context(), emulator.KindCapacity); ok {
+		if kind == "volume" {
+			return nil, noSpace()
+		}
 		return nil, unavailable()
 	}
 	return route.handle(c)

@@ -146,8 +146,3 @@ func getServerType(c *call) (any, error) {
 func listISOs(c *call) (any, error) { return c.list("isos", nil) }
 
 func getISO(c *call) (any, error) { return nil, notFound("iso", c.id()) }
-
-// listVolumes: this emulator makes no volumes yet, so there are none to list.
-func listVolumes(c *call) (any, error) { return c.list("volumes", nil, "id", "name", "created") }
-
-func getVolume(c *call) (any, error) { return nil, notFound("volume", c.id()) }

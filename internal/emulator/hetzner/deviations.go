@@ -21,6 +21,7 @@ func Deviations() []Deviation {
 		{"POST", "/servers", "/ssh_keys/", "hcloud-go sends the ids as numbers"},
 		{"POST", "/servers/{id}/actions/rebuild", "/image: got number, want string", "hcloud-go sends the id as a number"},
 		{"POST", "/servers/{id}/actions/change_type", "/server_type: got number, want string", "hcloud-go sends the id as a number"},
+		{"POST", "/volumes", "/location: got number, want string", "hcloud-go sends the id as a number"},
 		{"GET", "/actions", "query page: is not in the description", "hcloud-go pages through the actions it asks for"},
 		{"GET", "/actions", "query per_page: is not in the description", "as above"},
 		{"GET", "/actions", "query sort: is not in the description", "hcloud-go sorts them by status and id"},

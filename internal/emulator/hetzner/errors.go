@@ -70,12 +70,25 @@ func notUnique(kind, field string) error {
 		map[string]any{"fields": []fieldError{{Name: field}}}}
 }
 
-func locked() error {
-	return refused(http.StatusLocked, "locked", "cannot perform operation because server is locked")
+// locked names the kind of thing that an action works on. The words for a server
+// are the real API's; those for a volume follow them.
+func locked(kind string) error {
+	return refused(http.StatusLocked, "locked", "cannot perform operation because %s is locked", kind)
 }
 
 func unavailable() error {
 	return refused(http.StatusPreconditionFailed, "resource_unavailable", "error during placement")
+}
+
+// overLimit names the limit that is reached.
+func overLimit(limit, message string) error {
+	return &apiError{http.StatusForbidden, "resource_limit_exceeded", message,
+		map[string]any{"limits": []map[string]string{{"name": limit}}}}
+}
+
+// noSpace is the documented refusal of POST /volumes.
+func noSpace() error {
+	return refused(http.StatusUnprocessableEntity, "no_space_left_in_location", "no space left in location")
 }
 
 func gone(announcement string) error {

@@ -73,6 +73,11 @@ func (s *Service) Objects() emulator.Objects {
 			ID: strconv.FormatInt(v.ID, 10), Name: v.Name, State: v.Status, Managed: v.Labels[managedLabel] == "true",
 		})
 	}
+	for _, v := range s.Volumes() {
+		objects.Volumes = append(objects.Volumes, emulator.Object{
+			ID: strconv.FormatInt(v.ID, 10), Name: v.Name, State: v.Status, Managed: v.Labels[managedLabel] == "true",
+		})
+	}
 	return objects
 }
 

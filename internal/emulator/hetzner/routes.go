@@ -40,8 +40,6 @@ func routes() []route {
 		{"GET", "/pricing", http.StatusOK, getPricing},
 		{"GET", "/isos", http.StatusOK, listISOs},
 		{"GET", "/isos/{id}", http.StatusOK, getISO},
-		{"GET", "/volumes", http.StatusOK, listVolumes},
-		{"GET", "/volumes/{id}", http.StatusOK, getVolume},
 
 		{"GET", "/images", http.StatusOK, listImages},
 		{"GET", "/images/{id}", http.StatusOK, getImage},
@@ -88,9 +86,22 @@ func routes() []route {
 		{"DELETE", "/servers/{id}", http.StatusOK, deleteServer},
 		{"GET", "/servers/{id}/actions", http.StatusOK, listActionsOfServer},
 		{"GET", "/servers/{id}/actions/{id}", http.StatusOK, getActionOfServer},
+
+		{"GET", "/volumes", http.StatusOK, listVolumes},
+		{"POST", "/volumes", http.StatusCreated, createVolume},
+		{"GET", "/volumes/actions", http.StatusOK, listVolumeActions},
+		{"GET", "/volumes/actions/{id}", http.StatusOK, getAction},
+		{"GET", "/volumes/{id}", http.StatusOK, getVolume},
+		{"PUT", "/volumes/{id}", http.StatusOK, updateVolume},
+		{"DELETE", "/volumes/{id}", http.StatusNoContent, deleteVolume},
+		{"GET", "/volumes/{id}/actions", http.StatusOK, listActionsOfVolume},
+		{"GET", "/volumes/{id}/actions/{id}", http.StatusOK, getActionOfVolume},
 	}
 	for name, handle := range serverActions() {
 		rs = append(rs, route{"POST", "/servers/{id}/actions/" + name, http.StatusCreated, handle})
+	}
+	for name, handle := range volumeActions() {
+		rs = append(rs, route{"POST", "/volumes/{id}/actions/" + name, http.StatusCreated, handle})
 	}
 	return rs
 }

@@ -38,8 +38,8 @@ func TestRules(t *testing.T) {
 		want               string
 	}{
 		{"GET", "/v1/nothing", "", 404, "api route not found"},
-		{"POST", "/v1/volumes", "{}", 405, "method_not_allowed"},
-		{"POST", "/v1/volumes/1/actions/attach", "{}", 404, "api route not found"},
+		{"DELETE", "/v1/volumes", "", 405, "method_not_allowed"},
+		{"POST", "/v1/volumes/1/actions/snapshot", "{}", 404, "api route not found"},
 		{"DELETE", "/v1/locations", "", 405, "method_not_allowed"},
 		{"GET", "/v1/servers/4711", "", 404, "server with ID '4711' not found"},
 		{"GET", "/v1/actions", "", 410, "deprecated_api_endpoint"},

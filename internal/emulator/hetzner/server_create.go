@@ -55,8 +55,7 @@ func createServer(c *call) (any, error) {
 		return nil, err
 	}
 	if limit := c.s.options.ServerLimit; limit > 0 && len(c.p.Servers) >= limit {
-		return nil, &apiError{http.StatusForbidden, "resource_limit_exceeded", "server limit exceeded",
-			map[string]any{"limits": []map[string]string{{"name": "server_limit"}}}}
+		return nil, overLimit("server_limit", "server limit exceeded")
 	}
 	if !c.s.catalog.inStock(v.ServerType, v.Location) {
 		return nil, unavailable()
@@ -75,6 +74,9 @@ func createServer(c *call) (any, error) {
 		create.Effect.Then = statusStarting
 		start := c.act("start_server", v.ID, create, boot-boot/4, effect{While: statusStarting, Then: statusRunning, Failed: statusOff})
 		next = append(next, start.wire(c.now))
+	}
+	for _, id := range request.Volumes {
+		next = append(next, c.attachTo(v, c.p.Volumes[id], create).wire(c.now))
 	}
 	var password *string
 	if len(request.SSHKeys) == 0 {
@@ -137,8 +139,8 @@ func (c *call) plan(request *createRequest) (*server, error) {
 		}
 		v.SSHKeys = append(v.SSHKeys, key.ID)
 	}
-	for _, id := range request.Volumes {
-		return nil, notFound("volume", id)
+	if err := c.checkVolumes(request.Volumes, location.ID); err != nil {
+		return nil, err
 	}
 	for _, applied := range request.Firewalls {
 		if c.p.Firewalls[applied.Firewall] == nil {

@@ -42,7 +42,7 @@ func (c *call) wireServer(v *server) wireServer {
 		Locked:          c.p.locked(v.ID),
 		Protection:      wireServerProtection{Delete: v.Protected, Rebuild: v.Protected},
 		Labels:          v.Labels,
-		Volumes:         []int64{},
+		Volumes:         c.p.volumesOf(v.ID),
 		LoadBalancers:   []int64{},
 		PrimaryDiskSize: v.PrimaryDisk,
 	}
@@ -132,15 +132,18 @@ func (c *call) unlocked() (*server, error) {
 		return nil, err
 	}
 	if c.p.locked(v.ID) {
-		return nil, locked()
+		return nil, locked("server")
 	}
 	return v, nil
 }
 
 // remove takes a server away with what belongs to it alone: its backups and
-// the primary IPs that were made with it.
+// the primary IPs that were made with it. Its volumes stay, detached.
 func (p *project) remove(v *server) {
 	delete(p.Servers, v.ID)
+	for _, id := range p.volumesOf(v.ID) {
+		p.Volumes[id].Server = 0
+	}
 	for _, id := range []int64{v.IPv4, v.IPv6} {
 		if ip := p.PrimaryIPs[id]; ip != nil {
 			ip.Assignee = 0

@@ -31,8 +31,10 @@ type Options struct {
 	// VATRate is the value added tax in percent, between net and gross prices;
 	// empty: "19.000000".
 	VATRate string
-	// ServerLimit is how many servers a project may have; 0: any number.
+	// ServerLimit and VolumeLimit are how many of them a project may have; 0: any
+	// number.
 	ServerLimit int
+	VolumeLimit int
 	// IgnoreShutdown makes the guests ignore the ACPI shutdown request.
 	IgnoreShutdown bool
 	// Snapshots are images that every project has from the start.

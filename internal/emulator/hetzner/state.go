@@ -27,6 +27,7 @@ type store struct {
 // project is what the tokens of one project see.
 type project struct {
 	Servers         map[int64]*server         `json:"servers"`
+	Volumes         map[int64]*volume         `json:"volumes"`
 	Actions         map[int64]*action         `json:"actions"`
 	SSHKeys         map[int64]*sshKey         `json:"ssh_keys"`
 	Networks        map[int64]*network        `json:"networks"`
@@ -63,6 +64,7 @@ func newProject() *project {
 // complete makes the maps that a snapshot left out.
 func (p *project) complete() {
 	ensure(&p.Servers)
+	ensure(&p.Volumes)
 	ensure(&p.Actions)
 	ensure(&p.SSHKeys)
 	ensure(&p.Networks)

@@ -13,15 +13,13 @@ import (
 	"strings"
 
 	"github.com/pb33f/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // errUndescribed is the problem of a call that the description doesn't have.
 var errUndescribed = errors.New("the description has no such method or path")
 
 // request reports what is wrong with a request: query parameters and body.
-func (d *Document) request(r *http.Request, body []byte) (template string, problems []string, err error) {
+func (d *Document) request(r *http.Request, body []byte) (template string, problems []problem, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	template, o, err := d.lookUp(r)
@@ -35,12 +33,12 @@ func (d *Document) request(r *http.Request, body []byte) (template string, probl
 		}
 		declared[p.Name] = true
 		if p.Required && !query.Has(p.Name) {
-			problems = append(problems, fmt.Sprintf("query %s: is required", p.Name))
+			problems = append(problems, problem{text: fmt.Sprintf("query %s: is required", p.Name)})
 		}
 	}
 	for name, values := range query {
 		if !declared[name] {
-			problems = append(problems, fmt.Sprintf("query %s: is not in the description", name))
+			problems = append(problems, problem{text: fmt.Sprintf("query %s: is not in the description", name)})
 			continue
 		}
 		found, err := d.parameter(o, name, values)
@@ -52,7 +50,7 @@ func (d *Document) request(r *http.Request, body []byte) (template string, probl
 	switch {
 	case o.RequestBody == nil:
 	case len(body) == 0 && o.RequestBody.Required:
-		problems = append(problems, "body: is required")
+		problems = append(problems, problem{text: "body: is required"})
 	case len(body) > 0:
 		found, err := d.body(o.location+pointer("requestBody", "content", "application/json", "schema"), body)
 		if err != nil {
@@ -65,7 +63,7 @@ func (d *Document) request(r *http.Request, body []byte) (template string, probl
 
 // parameter validates the values of a query parameter. What is text in a query
 // is read as what the schema wants.
-func (d *Document) parameter(o *operation, name string, values []string) ([]string, error) {
+func (d *Document) parameter(o *operation, name string, values []string) ([]problem, error) {
 	for i, p := range o.Parameters {
 		if p.In != "query" || p.Name != name {
 			continue
@@ -79,7 +77,7 @@ func (d *Document) parameter(o *operation, name string, values []string) ([]stri
 			}
 			value = items
 		} else if len(values) > 1 {
-			return []string{fmt.Sprintf("query %s: is given more than once", name)}, nil
+			return []problem{{text: fmt.Sprintf("query %s: is given more than once", name)}}, nil
 		}
 		return d.validate("query "+name, location, value)
 	}
@@ -101,7 +99,7 @@ func scalar(kind any, text string) any {
 }
 
 // answer reports what is wrong with an answer: its status, type and body.
-func (d *Document) answer(r *http.Request, status int, header http.Header, body []byte) (template string, problems []string, err error) {
+func (d *Document) answer(r *http.Request, status int, header http.Header, body []byte) (template string, problems []problem, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	template, o, err := d.lookUp(r)
@@ -117,17 +115,17 @@ func (d *Document) answer(r *http.Request, status int, header http.Header, body 
 		}
 		if len(response.Content) == 0 {
 			if len(body) > 0 {
-				problems = append(problems, "body: there should be none")
+				problems = append(problems, problem{text: "body: there should be none"})
 			}
 			return template, problems, nil
 		}
 		if _, ok := response.Content["application/json"]; !ok || !strings.HasPrefix(header.Get("Content-Type"), "application/json") {
-			return template, []string{fmt.Sprintf("content type: %q", header.Get("Content-Type"))}, nil
+			return template, []problem{{text: fmt.Sprintf("content type: %q", header.Get("Content-Type"))}}, nil
 		}
 		problems, err = d.body(o.location+pointer("responses", key, "content", "application/json", "schema"), body)
 		return template, problems, err
 	}
-	return template, []string{"status: " + code + " is not in the description"}, nil
+	return template, []problem{{text: "status: " + code + " is not in the description"}}, nil
 }
 
 func (d *Document) lookUp(r *http.Request) (string, *operation, error) {
@@ -142,9 +140,9 @@ func (d *Document) lookUp(r *http.Request) (string, *operation, error) {
 	return template, o, err
 }
 
-func (d *Document) body(location string, body []byte) ([]string, error) {
+func (d *Document) body(location string, body []byte) ([]problem, error) {
 	if !json.Valid(body) {
-		return []string{"body: is not JSON"}, nil
+		return []problem{{text: "body: is not JSON"}}, nil
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
@@ -153,28 +151,14 @@ func (d *Document) body(location string, body []byte) ([]string, error) {
 	return d.validate("body", location, value)
 }
 
-func (d *Document) validate(what, location string, value any) ([]string, error) {
+func (d *Document) validate(what, location string, value any) ([]problem, error) {
 	schema, err := d.schema(location)
 	if err != nil {
 		return nil, err
 	}
 	err = schema.Validate(value)
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return leaves(what, invalid), nil
+		return problemsOf(what, invalid), nil
 	}
 	return nil, err
-}
-
-// leaves are the problems themselves, without those that only say that there
-// are problems below.
-func leaves(what string, e *jsonschema.ValidationError) []string {
-	if len(e.Causes) == 0 {
-		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		return []string{fmt.Sprintf("%s %s: %s", what, pointer(e.InstanceLocation...), text)}
-	}
-	var all []string
-	for _, cause := range e.Causes {
-		all = append(all, leaves(what, cause)...)
-	}
-	return all
 }

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package openapitest holds what goes through a handler against a vendor's
-// published OpenAPI 3.1 description: each request that a client sends and each
+// published OpenAPI description: each request that a client sends and each
 // answer that an emulator gives.
 //
 // The descriptions are not part of this project. The variable OPENAPI_DIR names
 // the folder where they are; without it the tests that need them are skipped,
 // and say so.
 //
-// A schema of OpenAPI 3.1 is a JSON Schema, so a JSON Schema library validates
-// the bodies, and compiles only the schemas that a test meets. A validator of
-// whole descriptions (libopenapi-validator) compiles all of them first, which
-// for a description of 3.4 MB without references takes minutes.
+// A schema of OpenAPI 3.1 is a JSON Schema (one of 3.0 is made so), so a JSON
+// Schema library validates the bodies, and compiles only the schemas that a test
+// meets. A validator of whole descriptions (libopenapi-validator) compiles all of
+// them first, which for a description of 3.4 MB without references takes minutes.
 package openapitest
 
 import (
@@ -105,6 +105,17 @@ func read(path string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := inline(value); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	modernize(value)
+	if text, err = json.Marshal(value); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	var outline struct {
 		Servers []struct {
 			URL string `json:"url"`
@@ -121,10 +132,6 @@ func read(path string) (*Document, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		d.basePath = strings.TrimSuffix(server.Path, "/")
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	d.compiler.AssertFormat()

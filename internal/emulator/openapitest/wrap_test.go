@@ -116,3 +116,21 @@ func TestWrap(t *testing.T) {
 		})
 	}
 }
+
+// TestKnownGap allows one path that the description doesn't have, and no other.
+func TestKnownGap(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "small.json"), []byte(description), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(Variable, folder)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
+	gap := Allow(Deviation{Method: http.MethodGet, Path: "/others/{id}", Contains: "no such method or path", Why: "the test says so"})
+	for target, allowed := range map[string]bool{"/v1/others/7": true, "/v1/others": false, "/v1/more/7": false} {
+		noted := &recorder{TB: t}
+		Wrap(noted, Load(t, "small.json"), handler, gap).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, target, nil))
+		if (len(noted.errors) == 0) != allowed {
+			t.Errorf("%s: complained %q", target, noted.errors)
+		}
+	}
+}

@@ -1,0 +1,4 @@
+import {
+  to = bettercompute_provider_volume.data
+  id = "hetzner-cloud://root/main/web/volumes/data?token=env://HCLOUD_TOKEN"
+}

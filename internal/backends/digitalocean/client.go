@@ -1,0 +1,233 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package digitalocean
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/digitalocean/godo"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+const (
+	// catalogLifetime is how long offers, images, and the existence of what a wish
+	// names are believed.
+	catalogLifetime = 10 * time.Minute
+	// perPage is the API's largest page.
+	perPage = 200
+	// pagesAtOnce bounds the pages of one list in flight: a token may send 250
+	// requests a minute.
+	pagesAtOnce = 8
+	// maxPages bounds how many pages an answer can make us ask for: 200,000 objects.
+	maxPages = 1000
+)
+
+// Client is one team of DigitalOcean.
+type Client struct {
+	api     *godo.Client
+	tags    tagNames
+	regions []string // those the account may use; nil means all
+	catalog *backends.Cached[*catalog]
+	images  *imageCache
+	// keys are the team's SSH keys by id and fingerprint.
+	keys *backends.Cached[map[string]bool]
+	// referred remembers which objects exist that wishes name.
+	referred *backends.CachedByKey[referred, found]
+	// shareOptions are what shares may be made like.
+	shareOptions *backends.Cached[*godo.NfsOptions]
+	// pace slows down before the hourly limit is used up.
+	pace *backends.Pace
+	// shared tells which tags are known to exist; see [Client.tagWith].
+	shared sharedTags
+	// going are the machines that this process has told to go with some of their
+	// volumes; see [Client.Diagnose].
+	going goingSet
+}
+
+var (
+	_ backends.Backend            = (*Client)(nil)
+	_ backends.Lister             = (*Client)(nil)
+	_ backends.Powerer            = (*Client)(nil)
+	_ backends.Reinstaller        = (*Client)(nil)
+	_ backends.Diagnoser          = (*Client)(nil)
+	_ backends.Tidier             = (*Client)(nil)
+	_ backends.SelectiveDestroyer = (*Client)(nil)
+)
+
+func build(endpoint *url.URL, transport http.RoundTripper, userAgent, tagPrefix string, regions []string) (*Client, error) {
+	api, err := godo.New(backends.NewClient(&noting{transport}),
+		// Without the slash godo drops the last part of the endpoint's path.
+		godo.SetBaseURL(strings.TrimSuffix(endpoint.String(), "/")+"/"),
+		godo.SetUserAgent(userAgent),
+	)
+	if err != nil {
+		return nil, backends.Errorf(backends.InvalidConfig, "The account's endpoint is not usable.").At(attribute, "endpoint")
+	}
+	c := &Client{api: api, tags: tagNames{tagPrefix}, regions: regions, pace: &backends.Pace{Window: time.Hour}}
+	c.catalog = &backends.Cached[*catalog]{Lifetime: catalogLifetime, Fetch: c.fetchCatalog}
+	c.images = newImageCache(c)
+	c.shareOptions = &backends.Cached[*godo.NfsOptions]{Lifetime: catalogLifetime, Fetch: shares{c}.fetchOptions}
+	c.keys = &backends.Cached[map[string]bool]{Lifetime: catalogLifetime, Fetch: c.fetchKeys}
+	c.referred = &backends.CachedByKey[referred, found]{Lifetime: catalogLifetime, Fetch: c.fetchReferred}
+	return c, nil
+}
+
+// Prove lists one Droplet. A token that is wrong fails, and one whose scopes don't
+// hold Droplets; whether it may write shows only when it does.
+func (c *Client) Prove(ctx context.Context) error {
+	_, err := call(ctx, c, backends.Idempotent, "Checking the token",
+		request{method: http.MethodGet, path: "v2/droplets", query: url.Values{"per_page": {"1"}}},
+		func(p *page) bool { return p.Meta != nil })
+	return err
+}
+
+// request is one request: a path below the endpoint, without a leading slash, whose
+// parts are escaped (see [at]).
+type request struct {
+	method string
+	path   string
+	query  url.Values
+	body   any // nil, or what is sent as JSON
+}
+
+// at joins a path of the API and ids that belong into it.
+func at(parts ...any) string {
+	out := make([]string, len(parts))
+	for i, p := range parts {
+		switch v := p.(type) {
+		case int:
+			out[i] = strconv.Itoa(v)
+		case string:
+			out[i] = url.PathEscape(v)
+		}
+	}
+	return "v2/" + strings.Join(out, "/")
+}
+
+// call sends a request, again where the retry policy lets it, and decodes the
+// answer's body. what says what is being done: "Deleting Droplet 4711". good tells
+// whether the body holds what it must.
+func call[T any](ctx context.Context, c *Client, kind backends.Call, what string, r request, good func(*T) bool) (*T, error) {
+	var out *T
+	err := backends.Retry(ctx, kind, func(ctx context.Context) error {
+		// Fresh for each try: nothing of an earlier one stays in it.
+		body := new(T)
+		err := c.try(ctx, what, r, body, func() bool { return good(body) })
+		if err == nil {
+			out = body
+		}
+		return err
+	})
+	return out, err
+}
+
+// tell sends a request that may be sent again, and whose answer has no body, or none
+// that matters.
+func (c *Client) tell(ctx context.Context, what string, r request) error {
+	return backends.Retry(ctx, backends.Idempotent, func(ctx context.Context) error { return c.try(ctx, what, r, nil, nil) })
+}
+
+// try sends a request once. out may be nil.
+func (c *Client) try(ctx context.Context, what string, r request, out any, good func() bool) error {
+	path := r.path
+	if len(r.query) > 0 {
+		path += "?" + r.query.Encode()
+	}
+	sent, err := c.api.NewRequest(ctx, r.method, path, r.body)
+	if err != nil {
+		return backends.Errorf(backends.ProviderError, "%s: the request can't be made.", what)
+	}
+	if err := c.pace.Wait(ctx); err != nil {
+		return err
+	}
+	var n note
+	_, err = c.api.Do(context.WithValue(ctx, noteKey{}, &n), sent, out)
+	c.pace.Saw(n.limit())
+	if err == nil && n.succeeded() && good != nil && !good() {
+		err = errIncomplete
+	}
+	return failure(ctx, what, &n, err)
+}
+
+var errIncomplete = errors.New("the answer lacks what it must have")
+
+// page is what every list has besides its objects.
+type page struct {
+	Links *godo.Links `json:"links"`
+	Meta  *struct {
+		Total int `json:"total"`
+	} `json:"meta"`
+}
+
+// last is the number of the last page. The total decides; the links can say that
+// there are more. pages of a size that isn't perPage are the server's choice.
+func (p *page) last(size int) int {
+	last := 1
+	if size > 0 {
+		last = (p.Meta.Total + size - 1) / size
+	}
+	if p.Links != nil && p.Links.Pages != nil {
+		if u, err := url.Parse(p.Links.Pages.Last); err == nil {
+			if n, err := strconv.Atoi(u.Query().Get("page")); err == nil {
+				last = max(last, n)
+			}
+		}
+	}
+	return last
+}
+
+// list reads a whole list: the first page, then the others at once. A page that
+// fails fails the list. field is the answer's field with the objects; an answer
+// without it, or without a total, isn't one of the API's, and would read as
+// "nothing there". good tells whether an object has what it must.
+func list[T any](ctx context.Context, c *Client, what, path string, query url.Values, field string, good func(T) bool) ([]T, error) {
+	get := func(ctx context.Context, number int) ([]T, *page, error) {
+		q := url.Values{"page": {strconv.Itoa(number)}, "per_page": {strconv.Itoa(perPage)}}
+		maps.Copy(q, query)
+		var items []T
+		var meta page
+		_, err := call(ctx, c, backends.Idempotent, what, request{method: http.MethodGet, path: path, query: q},
+			func(body *map[string]json.RawMessage) bool {
+				items, meta = nil, page{}
+				text, ok := (*body)[field]
+				return ok && json.Unmarshal(text, &items) == nil &&
+					!slices.ContainsFunc(items, func(item T) bool { return !good(item) }) &&
+					json.Unmarshal((*body)["meta"], &meta.Meta) == nil && meta.Meta != nil &&
+					((*body)["links"] == nil || json.Unmarshal((*body)["links"], &meta.Links) == nil)
+			})
+		return items, &meta, err
+	}
+	out, first, err := get(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	last := first.last(len(out))
+	if last > maxPages {
+		return nil, backends.Errorf(backends.ProviderError, "%s: the list is too long: it has %d pages.", what, last)
+	}
+	rest := make([][]T, max(last+1, 2))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pagesAtOnce)
+	for number := 2; number <= last; number++ {
+		group.Go(func() (err error) {
+			rest[number], _, err = get(ctx, number)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return append(out, slices.Concat(rest...)...), nil
+}

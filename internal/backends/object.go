@@ -1,0 +1,81 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package backends
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// Object is a thing in a cloud that carries [Marks]: a [Machine], a [Volume] or a
+// [Snapshot]. The rules of DESIGN.md §6 are the same for all of them, and know no
+// more of one than this.
+type Object interface{ About() About }
+
+// About is what all kinds of objects have in common.
+type About struct {
+	Noun      string // what messages call it: machine, volume, snapshot
+	ID        string // the cloud's own, as text
+	Name      string
+	State     State
+	Message   string // why the state is error or unknown
+	Created   time.Time
+	Protected bool // deletion protection
+	Marks     Marks
+}
+
+// Going tells whether the object is being deleted, or is gone.
+func (a About) Going() bool { return a.State == StateDeleting || a.State == StateDeleted }
+
+// Filter says what a list holds. Managed objects only, always. The zero value is
+// everything managed that the credentials show.
+type Filter struct {
+	Account string // of this account's id
+	Pool    string // of this pool's id
+}
+
+// Holds tells whether an object with these marks is one that the filter selects.
+func (f Filter) Holds(m Marks) bool {
+	same := func(id, shown string) bool {
+		return id == "" || id == shown || m.Fixed && shown != "" && strings.HasPrefix(id, shown)
+	}
+	return m.Managed && same(f.Account, m.Account) && same(f.Pool, m.Pool)
+}
+
+// Marks is what every object we make carries in the cloud (DESIGN.md §6).
+type Marks struct {
+	Managed bool
+	Key     string // the idempotency key: the resource's id
+	Account string // the account's id
+	Pool    string // the pool's id
+	// Digest says what the object was made from; see [Digest].
+	Digest string
+	// Claim is a random token, also in the state of who owns the object.
+	Claim string
+	// Complete is written last.
+	Complete bool
+	// GoesWithMachine, of a volume: it is deleted with the machine that it is
+	// attached to.
+	GoesWithMachine bool
+	// Volume, of a snapshot: the name of its volume, which it may outlive.
+	Volume string
+	// Fixed: the cloud has neither labels nor tags for such objects, so their marks are
+	// in their names and never change. Then Account and Pool are the first characters
+	// of the ids, Claim has [FixedClaimLength] characters, Digest is worked out from
+	// what the object shows, and Complete follows its state. Such an object is adopted
+	// by recording the claim that it has.
+	Fixed bool
+}
+
+// FixedClaimLength is the length of a claim that is in an object's name.
+const FixedClaimLength = 10
+
+// Tidier is for a cloud that keeps something of marks when no object carries them
+// any more, such as tags.
+type Tidier interface {
+	// Tidy removes what the cloud keeps of those marks that are set (Key, Claim,
+	// Digest, Volume, Account, Pool), as far as nothing carries them.
+	Tidy(ctx context.Context, marks Marks) error
+}

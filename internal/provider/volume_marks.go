@@ -1,0 +1,91 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// volumePrivate is the private state of a volume: its marks as last seen. A plan
+// compares what can't be read back with their digest, without a call.
+type volumePrivate struct {
+	Digest string `json:"digest,omitempty"`
+	// Accepted is what an apply last found and left as it is. A refresh warns of what
+	// has changed since then.
+	Accepted volumeAccepted `json:"accepted"`
+	// Unfinished: the next update finishes the making.
+	Unfinished bool `json:"unfinished,omitempty"`
+
+	known bool // there was some
+}
+
+type volumeAccepted struct {
+	Name   string            `json:"name,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+func acceptVolume(v backends.Volume) volumeAccepted {
+	return volumeAccepted{Name: v.Name, Labels: v.Labels}
+}
+
+func volumeMarks(v backends.Volume, a volumeAccepted) []byte {
+	out, err := json.Marshal(volumePrivate{Digest: v.Marks.Digest, Unfinished: unfinished(v), Accepted: a})
+	if err != nil {
+		return []byte(`{}`) // these fields always encode
+	}
+	return out
+}
+
+func volumeSeen(ctx context.Context, private privateGetter) volumePrivate {
+	raw, _ := private.GetKey(ctx, observedKey)
+	var seen volumePrivate
+	if len(raw) > 0 {
+		_ = json.Unmarshal(raw, &seen) // what another version left is as none
+		seen.known = true
+	}
+	return seen
+}
+
+// volumeDifference compares a plan with a state, as [instanceDifference] does.
+type volumeDifference struct {
+	plan, state, config record
+	seen                volumePrivate
+	key                 string
+}
+
+// volumeDifferenceOf compares a plan with a state and what was seen of the volume.
+func volumeDifferenceOf(ctx context.Context, plan, state, config record, private privateGetter) volumeDifference {
+	return volumeDifference{plan: plan, state: state, config: config, key: state.text("id"), seen: volumeSeen(ctx, private)}
+}
+
+// imported tells whether the state never took the volume.
+func (d volumeDifference) imported() bool { return d.state.text("claim") == "" }
+
+func (d volumeDifference) differs(name string) bool { return !d.plan.equal(name, d.state) }
+
+// changes tells whether a value is known to become another one. What isn't known
+// yet is no change: it must not destroy data.
+func (d volumeDifference) changes(name string) bool {
+	return d.plan.isKnown(name) && d.differs(name)
+}
+
+// filesystem tells whether another filesystem is asked for than the volume was made
+// with. Unset is hands off: it wipes nothing.
+func (d volumeDifference) filesystem() bool {
+	if !d.changes("filesystem") || d.plan.isNull("filesystem") {
+		return false
+	}
+	want := filesystemOf(d.plan.text("filesystem"))
+	switch {
+	case !d.state.isNull("filesystem"):
+		return want != filesystemOf(d.state.text("filesystem"))
+	case d.seen.Digest == "":
+		return !d.imported() && want != ""
+	default:
+		return !backends.DigestMatches(d.seen.Digest, d.key, backends.DigestFilesystem, want)
+	}
+}

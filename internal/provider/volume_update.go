@@ -1,0 +1,160 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reconcile"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
+)
+
+// Update brings the volume to the plan, in place. Of one that is gone it records
+// what the configuration says, without a call.
+func (r *volumeResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, changeTimeout, timeouts.Value.Update)
+	defer cancel()
+	plan, config, err := newRecords(req.Plan.Raw, req.Config.Raw)
+	if err != nil || resp.Diagnostics.HasError() {
+		report(&resp.Diagnostics, err)
+		return
+	}
+	state, err := newRecord(req.State.Raw)
+	if err != nil {
+		report(&resp.Diagnostics, err)
+		return
+	}
+	if lost(state) {
+		resp.State.Raw = plan.raw()
+		setIdentity(ctx, resp.Identity, plan.text("uri"), &resp.Diagnostics)
+		return
+	}
+	// The plan may keep a pool's recorded uri; its limits as they are now are in the
+	// configuration's.
+	pool, account, err := r.data.openPool(config.text("pool"))
+	if err != nil {
+		report(&resp.Diagnostics, inAttribute("pool", config.text("pool"), err))
+		return
+	}
+	u, err := r.change(ctx, volumeDifferenceOf(ctx, plan, state, config, req.Private), pool, account)
+	if err != nil {
+		report(&resp.Diagnostics, err)
+		return
+	}
+	updated, err := account.UpdateVolume(ctx, u.change)
+	v := updated.Volume
+	if v.ID == "" {
+		r.reportUpdate(&resp.Diagnostics, err, plan, state)
+		return
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, acceptVolume(v)))...)
+	out := plan.clone()
+	if err != nil {
+		out = u.partly(plan, state, updated)
+	} else {
+		out.setText("claim", updated.Claim)
+		volumeObserved(out, v, u.want)
+		volumeNames(out, pool, plan.text("name"))
+		out.setText("region", v.Region)
+		keepPromises(out, plan)
+	}
+	resp.State.Raw = out.raw()
+	setIdentity(ctx, resp.Identity, out.text("uri"), &resp.Diagnostics)
+	r.reportUpdate(&resp.Diagnostics, err, plan, state)
+}
+
+// volumeUpdate is an update of a volume: what the state and the plan name, and what
+// there is to do.
+type volumeUpdate struct {
+	had, want []namedInstance
+	change    reconcile.VolumeChange
+}
+
+// change is what an update has to do, checked before anything is asked of the cloud.
+func (r *volumeResource) change(ctx context.Context, is volumeDifference, pool reference.Reference, account *reconcile.Account) (
+	volumeUpdate, error) {
+	plan, state := is.plan, is.state
+	spec := volumeSpec(plan, pool, account.Definition)
+	u := volumeUpdate{change: reconcile.VolumeChange{
+		VolumeOwned: volumeOwned(state, pool),
+		In:          pool, Spec: spec,
+	}}
+	if spec.Marks.Key != u.change.Key {
+		return u, backends.Errorf(backends.InvalidState, "pool turned out to name another pool than the volume's; nothing was changed.").
+			WithRemedy("Plan and apply again: with the pool known, the plan shows the replacement.")
+	}
+	if was := state.whole("size_gib"); spec.SizeGiB < was {
+		return u, shrinks(spec.Name, was, spec.SizeGiB)
+	}
+	// What it was made from doesn't change in place.
+	u.change.Spec.Marks.Digest = cmp.Or(is.seen.Digest, spec.Marks.Digest)
+	u.had = recordedInstances(r.registry, state)
+	err := lookUp(ctx, account, u.had)
+	if err != nil {
+		return u, err
+	}
+	if u.want, err = r.attachable(ctx, account, spec, plan, &pool, u.had); err != nil {
+		return u, err
+	}
+	if spec.Kind == backends.BlockVolume && !plan.isNull("instances") && len(u.had)+len(u.want) > 0 {
+		wanted := machines(u.want)
+		u.change.Machines = &wanted
+		u.change.Release = releasable(state, u.had, u.want)
+	}
+	return u, nil
+}
+
+// volumeOwned names the volume of a state.
+func volumeOwned(state record, pool reference.Reference) reconcile.VolumeOwned {
+	return reconcile.VolumeOwned{
+		Owned: reconcile.Owned{
+			Pool: pool.PoolRef().ID(), ID: state.text("volume_id"), Key: state.text("id"), Claim: state.text("claim"),
+		},
+		Kind: kindOf(state),
+	}
+}
+
+// partly is the state after an update that failed: what did happen is recorded, so
+// that nothing is done twice and no claim is lost; the rest stays as it was and shows
+// in the next plan.
+func (u volumeUpdate) partly(plan, state record, updated reconcile.VolumeUpdated) record {
+	out := state.clone()
+	out.setText("claim", updated.Claim)
+	v := updated.Volume
+	if updated.Claim == "" || v.Marks.Claim != updated.Claim {
+		return out
+	}
+	named := u.had
+	if v.Kind != backends.SharedVolume {
+		named = slices.DeleteFunc(slices.Concat(u.had, missing(u.want, u.had)), func(n namedInstance) bool { return !v.AttachedTo(n.machine) })
+	}
+	keepNamed(out, named)
+	volumeObserved(out, v, named)
+	out.setTruth("delete_with_instance", v.Marks.GoesWithMachine)
+	if v.SizeGiB >= plan.whole("size_gib") {
+		out.values["size_gib"] = plan.values["size_gib"]
+	}
+	return out
+}
+
+func (r *volumeResource) reportUpdate(diags *diag.Diagnostics, err error, plan, state record) {
+	switch {
+	case backends.HasCode(err, backends.NotFound) && !plan.equal("uri", state):
+		reportWith(diags, err, "The volume isn't visible with the account's new configuration. If its credentials are those of another project, "+
+			"take them back: an account's volumes stay where they were made.")
+	case backends.HasCode(err, backends.NotFound):
+		reportWith(diags, err, "Plan again: the plan then says what is left to do about a volume that is gone.")
+	case reconcile.Interrupted(err):
+		reportWith(diags, err, "The next apply goes on where this one stopped.")
+	default:
+		report(diags, err)
+	}
+}

@@ -1,0 +1,143 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// Change is what an update brings a machine to.
+type Change struct {
+	Owned
+	// Spec is the machine as it is wanted; its marks are all set but for Claim and
+	// Complete. Start says whether it should run.
+	Spec backends.MachineSpec
+	// Protect switches deletion protection; nil leaves it alone.
+	Protect *bool
+	// Power makes the machine run or stop as Spec.Start says.
+	Power bool
+	// Reinstall puts Spec.Image on the machine and wipes its disk; with
+	// ReinstallUserData the guest also gets Spec's user data.
+	Reinstall, ReinstallUserData bool
+}
+
+// Updated is what became of a change, also when only a part succeeded.
+type Updated struct {
+	// Machine is as last seen; without an ID it could not even be read.
+	Machine backends.Machine
+	// Claim is the one that the state holds from now on, whoever's the machine
+	// carries: the state's own, or the one that was written where it had none.
+	Claim string
+	// Reinstalled: the disk was wiped, so the new image and user data must be
+	// recorded, or the next update would wipe it again.
+	Reinstalled bool
+}
+
+// Update brings a machine to what a change wants, in place. A machine that a state
+// has imported is claimed first.
+func (a *Account) Update(ctx context.Context, c Change) (Updated, error) {
+	out := Updated{Claim: c.Claim}
+	unlock, err := a.machines.lock(ctx, c.ID)
+	if err != nil {
+		return out, err
+	}
+	defer unlock()
+	if c.Claim != "" {
+		a.shared.claims.Store(c.Claim, true)
+	}
+	if out.Machine, _, err = a.machines.reader.read(ctx, backends.Filter{Pool: c.Pool}, c.ID, time.Now()); err != nil {
+		return Updated{Claim: c.Claim}, err
+	}
+	if out.Machine, out.Claim, err = a.machines.own(ctx, out.Machine, c.Owned, c.Spec.Marks); err != nil {
+		return out, err
+	}
+	if !out.Machine.Marks.Complete {
+		if out.Machine, _, err = a.machines.finish(ctx, c.Pool, out.Machine, a.prepareMachine(c.Pool, c.Spec)); err != nil {
+			return out, err
+		}
+	}
+	return out, a.converge(ctx, &out, c)
+}
+
+// converge does what differs, one after the other.
+func (a *Account) converge(ctx context.Context, out *Updated, c Change) (err error) {
+	protect := func(on bool) error {
+		if c.Protect == nil || *c.Protect != on || out.Machine.Protected == on {
+			return nil
+		}
+		out.Machine, err = a.protect(ctx, out.Machine, on)
+		return err
+	}
+	// A cloud's protection may also refuse a reinstallation: lift it before, set it after.
+	if err := protect(false); err != nil {
+		return err
+	}
+	if c.Reinstall {
+		if err := a.reinstall(ctx, out, c); err != nil {
+			return err
+		}
+	}
+	if err := protect(true); err != nil {
+		return err
+	}
+	if c.Power {
+		if out.Machine, err = a.settle(ctx, c.Pool, out.Claim, out.Machine); err != nil {
+			return err
+		}
+		if want := wantedState(c.Spec.Start); out.Machine.State != want {
+			if out.Machine, err = a.powerTo(ctx, c.Pool, out.Claim, out.Machine, want); err != nil {
+				return err
+			}
+		}
+	}
+	return a.redigest(ctx, out, c)
+}
+
+// redigest writes what the machine is made from by now.
+func (a *Account) redigest(ctx context.Context, out *Updated, c Change) (err error) {
+	switch m := out.Machine; {
+	case m.Marks.Digest == c.Spec.Marks.Digest:
+		return nil
+	case m.Marks.Claim != out.Claim:
+		return claimedAnew(m)
+	default:
+		marks := m.Marks
+		marks.Digest = c.Spec.Marks.Digest
+		out.Machine, err = a.machines.write(ctx, m, marks)
+		return err
+	}
+}
+
+// reinstall installs the image, says so in the digest at once, and waits until the
+// machine runs again.
+func (a *Account) reinstall(ctx context.Context, out *Updated, c Change) error {
+	var err error
+	switch r := a.Backend.(type) {
+	case backends.UserDataReinstaller:
+		if c.ReinstallUserData {
+			err = r.ReinstallWithUserData(ctx, out.Machine, c.Spec)
+		} else {
+			err = r.Reinstall(ctx, out.Machine, c.Spec)
+		}
+	case backends.Reinstaller:
+		if c.ReinstallUserData {
+			return backends.Errorf(backends.Unsupported, "%s can't give a reinstalled machine new user data.", a.Definition.Title)
+		}
+		err = r.Reinstall(ctx, out.Machine, c.Spec)
+	default:
+		return backends.Errorf(backends.Unsupported, "%s can't reinstall a machine.", a.Definition.Title)
+	}
+	if err != nil {
+		return err
+	}
+	out.Reinstalled = true
+	if err := a.redigest(ctx, out, c); err != nil {
+		return err
+	}
+	out.Machine, err = a.awaitState(ctx, c.Pool, out.Claim, out.Machine, backends.StateRunning)
+	return err
+}
