@@ -2,8 +2,8 @@
 # Copyright (c) The bettercompute authors
 # SPDX-License-Identifier: MPL-2.0
 #
-# The quickstart, then the volumes example, each from init to destroy, against the
-# emulators. `make demo` runs it with
+# The quickstart, then the volumes and the clouds example, each from init to destroy,
+# against the emulators. `make demo` runs it with
 #
 #   CLI                 an OpenTofu or a Terraform binary
 #   PROVIDER            the provider's binary, which holds the emulator
@@ -91,28 +91,31 @@ expect() {
 }
 expect_machines() { expect hetzner machines "$@"; }
 
-say "Start the emulated Hetzner Cloud and DigitalOcean"
-"$PROVIDER" emulate -hetzner 127.0.0.1:0 -digitalocean 127.0.0.1:0 -control 127.0.0.1:0 -boot 1s >"$scratch/emulator" 2>&1 &
+say "Start the emulated Hetzner Cloud, DigitalOcean and Proxmox VE"
+"$PROVIDER" emulate -hetzner 127.0.0.1:0 -digitalocean 127.0.0.1:0 -proxmox 127.0.0.1:0 -control 127.0.0.1:0 -boot 1s >"$scratch/emulator" 2>&1 &
 emulator=$!
 for ((i = 0; i < 100; i++)); do
   grep -q 'Ctrl-C' "$scratch/emulator" && break
   kill -0 "$emulator" 2>/dev/null || break
   sleep 0.1
 done
-address() { sed -n "s|^$1 at http://\([0-9.]*:[0-9]*\).*|\1|p" "$scratch/emulator"; }
+address() { sed -n "s|^$1 at https\{0,1\}://\([0-9.]*:[0-9]*\).*|\1|p" "$scratch/emulator"; }
 control=$(address 'Control API')
 hetzner=$(address 'Hetzner Cloud')
 digitalocean=$(address DigitalOcean)
-if [[ -z $control || -z $hetzner || -z $digitalocean ]]; then
+proxmox=$(address 'Proxmox VE')
+fingerprint=$(sed -n 's/.*tls_fingerprint = "\([^"]*\)".*/\1/p' "$scratch/emulator")
+if [[ -z $control || -z $hetzner || -z $digitalocean || -z $proxmox || -z $fingerprint ]]; then
   cat "$scratch/emulator" >&2
   fail "the emulator did not start"
 fi
-echo "They listen on $hetzner and $digitalocean."
+echo "They listen on $hetzner, $digitalocean and $proxmox."
 
 # The emulators take any token. The provider's own waits are shortened, and what
 # the caller's shell sets for other configurations must not reach this one.
 unset "${!TF_VAR_@}" "${!TF_CLI_ARGS@}"
-export HCLOUD_TOKEN=any-token DIGITALOCEAN_TOKEN=any-token BETTERCOMPUTE_TIME_SCALE=0.1
+export HCLOUD_TOKEN=any-token DIGITALOCEAN_TOKEN=any-token PROXMOX_TOKEN='root@pam!demo=any-token'
+export BETTERCOMPUTE_TIME_SCALE=0.1
 export TF_VAR_endpoint="http://$hetzner/v1"
 
 # work_on EXAMPLE goes to a folder of its own with that example in it.
@@ -197,6 +200,26 @@ shows '^Destroy complete! Resources: 9 destroyed'
 for service in hetzner digitalocean; do
   for kind in machines volumes snapshots; do expect "$service" "$kind"; done
 done
+
+work_on clouds
+export TF_VAR_proxmox="{url=\"https://$proxmox\",tls_fingerprint=\"$fingerprint\"}"
+
+say "Three clouds from one configuration, two machines in each"
+cli 0 init
+cli 0 apply -auto-approve
+shows '^Apply complete! Resources: 12 added, 0 changed, 0 destroyed'
+expect hetzner machines hetzner-0=running hetzner-1=running
+expect digitalocean machines digitalocean-0=active digitalocean-1=active
+expect proxmox machines proxmox-0=running proxmox-1=running
+
+say "plan again: nothing to do"
+cli 0 plan -detailed-exitcode
+shows '^No changes'
+
+say "destroy"
+cli 0 destroy -auto-approve
+shows '^Destroy complete! Resources: 12 destroyed'
+for service in hetzner digitalocean proxmox; do expect "$service" machines; done
 
 stop_emulator
 version=$("$CLI" version)

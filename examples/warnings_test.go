@@ -39,7 +39,8 @@ func TestWarningsAreExplained(t *testing.T) {
 }
 
 // warningSummaries are the summaries of the provider's warnings, without codes and
-// full stops, and where each stands.
+// full stops, and where each stands. One that goes on with an object's name ends
+// before it.
 func warningSummaries(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, "internal", "provider", "*.go"))
@@ -86,8 +87,12 @@ func called(call *ast.CallExpr) string {
 	}
 }
 
-// lastLiteral is the last text in an expression such as "The " + kind + " is gone".
+// lastLiteral is the last text in an expression such as "The " + kind + " is gone";
+// of a call of Sprintf it is the format.
 func lastLiteral(e ast.Expr) string {
+	if call, ok := e.(*ast.CallExpr); ok && called(call) == "Sprintf" && len(call.Args) > 0 {
+		e = call.Args[0]
+	}
 	var last string
 	ast.Inspect(e, func(n ast.Node) bool {
 		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
@@ -100,10 +105,12 @@ func lastLiteral(e ast.Expr) string {
 	return last
 }
 
-// cleanSummary takes the code, and what joins a text to the one before it, off.
+// cleanSummary takes the code, the object's name, and what joins a text to the one
+// before it, off.
 func cleanSummary(summary string) string {
 	if code, rest, ok := strings.Cut(summary, ": "); ok && code == strings.ToUpper(code) {
 		summary = rest
 	}
+	summary, _, _ = strings.Cut(summary, ": %q")
 	return strings.TrimPrefix(strings.Trim(summary, " ."), "was ")
 }

@@ -102,6 +102,15 @@ type Protector interface {
 	Protect(ctx context.Context, m Machine, protected bool) error
 }
 
+// Addresser is for a cloud whose answers about machines don't hold their addresses.
+type Addresser interface {
+	// PlannedAddresses are those that a wish fixes, known before the machine exists.
+	PlannedAddresses(spec MachineSpec) []Address
+	// ReadAddresses asks the guest. It doesn't wait; a guest that can't be asked has
+	// none.
+	ReadAddresses(ctx context.Context, m Machine) ([]Address, error)
+}
+
 // Diagnoser explains a machine that doesn't reach the state it should: it returns
 // the error of an asynchronous action that failed since the machine was last
 // changed, nil when it knows none.

@@ -38,6 +38,9 @@ type Machine struct {
 	URN       string // where the cloud has such names
 	Protected bool   // deletion protection
 	Created   time.Time
+	// Partial: only ID, Name and Marks are known now, since the part of the cloud that
+	// knows the rest, a node of a cluster, can't be reached. Message says so.
+	Partial bool
 	// Marks are what we wrote on it; the zero value on a machine that isn't ours.
 	Marks Marks
 	// Labels are the labels or tags that aren't our marks. A backend needs them to

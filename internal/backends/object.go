@@ -69,6 +69,15 @@ type Marks struct {
 	Fixed bool
 }
 
+// OnePerKey is a store of a cloud that lets only one object with a key exist, since its
+// names are unique where the key's name is: then nobody looks for a second one.
+type OnePerKey interface{ OnePerKey() }
+
+// ReusedIDs is a [Backend] whose machines' ids can be given to others later (a VMID).
+// What has an id and doesn't carry our marks is then a stranger's, and ours is gone;
+// elsewhere it is ours with its marks taken away.
+type ReusedIDs interface{ IDsAreReused() }
+
 // FixedClaimLength is the length of a claim that is in an object's name.
 const FixedClaimLength = 10
 

@@ -18,8 +18,9 @@ type SharedSnapshotter interface{ SharedSnapshots() Snapshots }
 // Snapshots are a cloud's snapshots of one kind of volume. Calls retry as those of
 // a [VolumeStore] do.
 type Snapshots interface {
-	// Unfiltered is as that of a [VolumeStore].
+	// Unfiltered and FixedMarks are as those of a [VolumeStore].
 	Unfiltered() bool
+	FixedMarks() bool
 	// CheckForm reports what is wrong with a wish and needs no call to see.
 	CheckForm(spec SnapshotSpec) []*Error
 	// List is the managed snapshots that the filter holds, in no order.

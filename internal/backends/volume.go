@@ -24,6 +24,9 @@ type VolumeStore interface {
 	// list of any pool costs one of the whole project. Then lists are made with the
 	// zero [Filter], and shared by all pools.
 	Unfiltered() bool
+	// FixedMarks tells that volumes have their marks in their names ([Marks.Fixed]), so
+	// that one which something else made can't become ours.
+	FixedMarks() bool
 	// CheckForm reports everything that is wrong with a wish and that no call is needed
 	// to see, each issue with its path (Path{"size_gib"}, Path{"hetzner_cloud", …}).
 	// Inputs in spec.Unknown and [Unknown] options are passed over. A size that the

@@ -90,7 +90,7 @@ func deleteAnew(ctx context.Context, t *Trial) error {
 	if err != nil {
 		return err
 	}
-	if second.ID == first.ID {
+	if _, reused := t.Backend.(backends.ReusedIDs); second.ID == first.ID && !reused {
 		return wrong("the new machine has the id of the deleted one, %s", first.ID)
 	}
 	return t.only(ctx, w.Spec.Marks.Key, second.ID)

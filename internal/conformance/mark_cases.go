@@ -107,10 +107,11 @@ func markKeepsLabels(ctx context.Context, t *Trial) error {
 	if err := labelled("after its marks were written"); err != nil {
 		return err
 	}
-	if _, err := t.Backend.MarkMachine(ctx, marked, backends.Marks{}); err != nil {
+	unmarked, err := t.Backend.MarkMachine(ctx, marked, backends.Marks{})
+	if err != nil {
 		return err
 	}
-	return labelled("after its marks were taken away")
+	return errors.Join(labelled("after its marks were taken away"), t.markAgain(ctx, unmarked, marks))
 }
 
 func lostClaim(ctx context.Context, t *Trial) error {

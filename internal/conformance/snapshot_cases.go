@@ -390,10 +390,13 @@ func snapshotOutlives(ctx context.Context, t *Trial) error {
 	if err != nil {
 		return err
 	}
-	of, err := t.snapshotStore(blockDisks).OfVolume(ctx, s.volume.ID)
-	if err == nil && (len(of) != 1 || of[0].ID != got.ID) {
-		err = wrong("OfVolume of the volume that is gone has %s, not %s", ids(of), got.ID)
-	}
+	err = shelf.inTime(ctx, func() error {
+		of, err := t.snapshotStore(blockDisks).OfVolume(ctx, s.volume.ID)
+		if err == nil && (len(of) != 1 || of[0].ID != got.ID) {
+			err = wrong("OfVolume of the volume that is gone has %s, not %s", ids(of), got.ID)
+		}
+		return err
+	})
 	return errors.Join(err, s.isAsMade("snapshot of a volume that is gone", got),
 		shelf.lists(ctx, backends.Filter{Pool: s.wish.Spec.Marks.Pool}, []string{got.ID}, nil),
 		shelf.only(ctx, s.wish.Spec.Marks.Key, got.ID))

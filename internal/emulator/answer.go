@@ -14,6 +14,8 @@ import (
 // to see it.
 type answer struct {
 	status int
+	// reason is what the status line says; empty: what the status is called.
+	reason string
 	header http.Header
 	body   bytes.Buffer
 }
@@ -35,6 +37,9 @@ func (a *answer) Write(data []byte) (int, error) {
 
 func (a *answer) send(w http.ResponseWriter) {
 	a.WriteHeader(http.StatusOK)
+	if a.reason != "" && a.sendReason(w) {
+		return
+	}
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.status)
 	// An error here means that the client is gone, and nobody is left to tell.

@@ -5,6 +5,7 @@ package emulator
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -40,7 +41,7 @@ func (e *Emulator) ListenAndServe(ctx context.Context, where Listening) (err err
 			err = errors.Join(err, shutDown(server, listeners[i]))
 		}
 	}()
-	open := func(address string, handler http.Handler) (string, error) {
+	open := func(address string, handler http.Handler, security *tls.Config) (string, error) {
 		listener, err := listenLoopback(ctx, address)
 		if err != nil {
 			return "", err
@@ -51,18 +52,22 @@ func (e *Emulator) ListenAndServe(ctx context.Context, where Listening) (err err
 			// Held and delayed calls end with the emulator.
 			BaseContext: func(net.Listener) context.Context { return serving },
 		})
+		bound := listener.Addr().String()
+		if security != nil {
+			listener = tls.NewListener(listener, security)
+		}
 		listeners = append(listeners, listener)
-		return listener.Addr().String(), nil
+		return bound, nil
 	}
 
 	bound := map[string]string{}
 	for _, service := range e.services {
 		name := service.Gate().Name()
-		if bound[name], err = open(where.Services[name], service); err != nil {
+		if bound[name], err = open(where.Services[name], service, tlsConfig(service)); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	control, err := open(where.Control, e.Control())
+	control, err := open(where.Control, e.Control(), nil)
 	if err != nil {
 		return fmt.Errorf("control: %w", err)
 	}

@@ -26,11 +26,12 @@ func (p Projects) String() string {
 
 // Set adds a project, given as TOKEN=NAME.
 func (p Projects) Set(text string) error {
-	token, name, found := strings.Cut(text, "=")
-	if !found || token == "" || name == "" {
+	// A token may have an equals sign in it (user@realm!name=secret), a name has none.
+	at := strings.LastIndex(text, "=")
+	if at <= 0 || at == len(text)-1 {
 		return fmt.Errorf("a project is given as TOKEN=NAME")
 	}
-	p[token] = name
+	p[text[:at]] = text[at+1:]
 	return nil
 }
 

@@ -4,6 +4,7 @@
 package emulator
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"net/http"
 )
@@ -38,6 +39,25 @@ type Service interface {
 	Snapshot() (json.RawMessage, error)
 	// Restore replaces the service's objects by those of a snapshot.
 	Restore(snapshot json.RawMessage) error
+}
+
+// Secured is a [Service] that is served over TLS where its TLSConfig isn't nil.
+type Secured interface{ TLSConfig() *tls.Config }
+
+// tlsConfig is what a service's listener speaks; nil: plain HTTP.
+func tlsConfig(service Service) *tls.Config {
+	if secured, ok := service.(Secured); ok {
+		return secured.TLSConfig()
+	}
+	return nil
+}
+
+// URL is where a service is that listens at an address.
+func URL(service Service, address string) string {
+	if tlsConfig(service) != nil {
+		return "https://" + address
+	}
+	return "http://" + address
 }
 
 // Objects are the rows of the control API's /objects.

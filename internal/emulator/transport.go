@@ -5,6 +5,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -49,8 +50,9 @@ func (t memoryTransport) RoundTrip(request *http.Request) (*http.Response, error
 		return nil, io.ErrUnexpectedEOF
 	}
 	writer.WriteHeader(http.StatusOK)
+	reason := cmp.Or(writer.reason, http.StatusText(writer.status))
 	return &http.Response{
-		Status:        fmt.Sprintf("%d %s", writer.status, http.StatusText(writer.status)),
+		Status:        fmt.Sprintf("%d %s", writer.status, reason),
 		StatusCode:    writer.status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
@@ -66,5 +68,7 @@ type memoryWriter struct {
 	*answer
 	dropped bool
 }
+
+func (w *memoryWriter) setReason(reason string) { w.reason = reason }
 
 func (w *memoryWriter) dropConnection() { w.dropped = true }

@@ -54,7 +54,7 @@ func (r *accountResource) Configure(_ context.Context, req resource.ConfigureReq
 
 // ValidateConfig reports everything that is wrong with what is known.
 func (r *accountResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	wish, issues := readAccount(r.registry, valuesOf(req.Config.Raw), "", false)
+	wish, issues := readAccount(r.registry, valuesOf(refuseNulls(&resp.Diagnostics, req.Config.Raw)), "", false)
 	reportIssues(&resp.Diagnostics, append(issues, wish.check()...))
 }
 

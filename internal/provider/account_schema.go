@@ -40,7 +40,7 @@ func (r *accountResource) Schema(_ context.Context, _ resource.SchemaRequest, re
 		},
 		"capabilities": schema.ListAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "What the cloud can do beyond making and deleting machines, sorted: `deletionProtection`, `list`, `power`, `reinstall`, `reinstallUserData`.",
+			MarkdownDescription: "What the cloud can do beyond making and deleting machines, sorted: `deletionProtection`, `list`, `power`, `reinstall`, `reinstallUserData`, `selectiveDestroy`, `sharedSnapshots`, `sharedVolumes`, `snapshots`, `volumes`.",
 		},
 		"version": schema.Int64Attribute{
 			Computed:            true,

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -19,6 +20,9 @@ func conflictHelp(ref reference.Reference, adopting bool, differs []backends.Dig
 	var adopt string
 	switch {
 	case ref.Kind == reference.KindSnapshot && !adopting: // its volume's uri says nothing of the pool's adopt: see [providerData.adopting]
+	case adopting && ref.Kind == reference.KindSnapshot && slices.Equal(differs, []backends.DigestField{backends.DigestVolume}):
+		adopt = "\n\nThe pool has adopt = true, which doesn't take this one over: it is a snapshot of a volume that had the name before, and nothing can make that match. " +
+			"Import it, or give the new snapshot another name."
 	case !adopting:
 		adopt = "\n\nor set adopt = true on the pool, which takes over every such object that was made from the same inputs."
 	case len(differs) > 0:

@@ -138,8 +138,10 @@ func TestVolumesAndSnapshotsHoldTheirPool(t *testing.T) {
 					for _, s := range o.cloud.Shares() {
 						o.cloud.DeleteShare(s.ID)
 					}
-					for _, s := range o.cloud.VolumeSnapshots()[1:] {
-						o.cloud.DeleteVolumeSnapshot(s.ID)
+					for _, s := range o.cloud.VolumeSnapshots() {
+						if s.Name != "s-0" {
+							o.cloud.DeleteVolumeSnapshot(s.ID)
+						}
 					}
 				},
 				Config: account, ExpectError: regexp.MustCompile(`INVALID_STATE: The pool "web" still has 1 snapshot in`),

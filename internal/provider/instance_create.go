@@ -59,6 +59,7 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 		return
 	}
 
+	m.Addresses = account.Addresses(ctx, m, spec, nil)
 	plan.setText("region", firstOf(m.Region, spec.Region))
 	plan.setText("claim", spec.Marks.Claim)
 	instanceObserved(plan, m)

@@ -60,7 +60,7 @@ func importedMachine(ctx context.Context, account *reconcile.Account, ref refere
 		case err != nil:
 			return backends.Machine{}, err
 		case len(found) == 0:
-			return backends.Machine{}, backends.Errorf(backends.NotFound, "No machine carries the key of %q in this pool.", ref.Instance).
+			return backends.Machine{}, backends.Errorf(backends.NotFound, "No machine carries the id of %q in this pool.", ref.Instance).
 				WithRemedy("Check the names in the uri. To import a machine that Better Compute didn't make, put its id at the end: %s.", ref.InstanceRef(ref.Instance, "ID").String())
 		case len(found) > 1:
 			return backends.Machine{}, backends.Errorf(backends.Conflict, "%d machines carry the key of %q.", len(found), ref.Instance).

@@ -22,8 +22,14 @@ func instanceObserved(r record, m backends.Machine) {
 	r.setText("state", string(state))
 	r.setText("message", message)
 
-	rows := make([]map[string]string, len(m.Addresses))
-	for i, a := range m.Addresses {
+	instanceAddresses(r, m.Addresses)
+}
+
+// instanceAddresses sets the addresses and what is derived from them.
+func instanceAddresses(r record, addresses []backends.Address) {
+	m := backends.Machine{Addresses: addresses}
+	rows := make([]map[string]string, len(addresses))
+	for i, a := range addresses {
 		rows[i] = map[string]string{"address": a.Address, "family": string(a.Family), "scope": string(a.Scope)}
 	}
 	r.setObjects("addresses", rows)
@@ -58,6 +64,20 @@ func instanceObservedWishes(r record, m backends.Machine) {
 func instanceImported(r record, m backends.Machine) {
 	r.setText("offer", m.Offer)
 	r.setText("region", m.Region)
+}
+
+// recordedAddresses are the addresses in a record.
+func recordedAddresses(r record) []backends.Address {
+	rows, _ := treeOf(r.values["addresses"]).([]any)
+	var out []backends.Address
+	for _, row := range rows {
+		if a, ok := row.(backends.Values); ok {
+			out = append(out, backends.Address{
+				Address: a.String("address"), Family: backends.Family(a.String("family")), Scope: backends.Scope(a.String("scope")),
+			})
+		}
+	}
+	return out
 }
 
 // instanceNames sets what follows from the pool and the machine's id.

@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -40,6 +41,9 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	if err != nil || r.data == nil || resp.Diagnostics.HasError() {
 		report(&resp.Diagnostics, err)
 		return
+	}
+	if refuseNulls(&resp.Diagnostics, req.Config.Raw); resp.Diagnostics.HasError() {
+		return // an element that was known too late to be validated
 	}
 	p := &instancePlan{
 		instanceDifference: differenceOf(ctx, plan.clone(), state, config, req.Private),
@@ -99,7 +103,11 @@ func (p *instancePlan) create(ctx context.Context) {
 		p.plan.setText("id", p.pool.InstanceRef(p.plan.text("name"), "").ID())
 	}
 	p.checkOptions()
+	p.checkProtection()
 	spec := p.spec()
+	if planned := p.account.PlannedAddresses(spec); len(planned) > 0 {
+		instanceAddresses(p.plan, planned)
+	}
 	resolved, issues, ok := p.check(ctx, spec)
 	if !ok {
 		return
@@ -166,10 +174,10 @@ func (p *instancePlan) warnExisting(m *backends.Machine) {
 	switch {
 	case m == nil || halfMade(*m) || p.replacing():
 	case p.pool.Adopt:
-		p.diags.AddWarning("The machine exists", fmt.Sprintf("The machine %q (%s) carries this instance's key. Since the pool has adopt = true, "+
+		p.diags.AddWarning("The machine exists", fmt.Sprintf("The machine %q (%s) carries this instance's id. Since the pool has adopt = true, "+
 			"the apply takes it over if it was made from the same inputs.", m.Name, m.ID))
 	default:
-		p.diags.AddWarning("CONFLICT: the machine exists", fmt.Sprintf("The machine %q (%s) carries this instance's key. Unless this plan destroys it first, "+
+		p.diags.AddWarning("CONFLICT: the machine exists", fmt.Sprintf("The machine %q (%s) carries this instance's id. Unless this plan destroys it first, "+
 			"the apply will be refused, and show how to import it.", m.Name, m.ID))
 	}
 }
@@ -199,6 +207,15 @@ func (p *instancePlan) check(ctx context.Context, spec backends.MachineSpec) (
 		p.diags.AddWarning("Worth a look", w)
 	}
 	return resolved, issues, true
+}
+
+// checkProtection refuses deletion protection where the cloud has none: recorded, it
+// would promise what nobody keeps.
+func (p *instancePlan) checkProtection() {
+	if p.plan.truth("deletion_protection") && !slices.Contains(backends.Capabilities(p.account.Backend), "deletionProtection") {
+		e := backends.Errorf(backends.Unsupported, "%s has no deletion protection.", p.account.Definition.Title)
+		report(p.diags, e.At("deletion_protection").WithRemedy("Leave deletion_protection out there. lifecycle { prevent_destroy = true } works with every cloud."))
+	}
 }
 
 // checkOptions refuses another cloud's options.

@@ -39,6 +39,10 @@ func (p *instancePlan) update(ctx context.Context) {
 		p.plan.setUnknown("claim")
 	}
 	p.refuseReplacement()
+	if len(p.replace) > 0 && p.account != nil {
+		// The cores ask for a replacement's plan twice, and show no warnings of the second time.
+		warnGoingWith(ctx, p.diags, p.account, p.state.text("name"), p.state.text("machine_id"))
+	}
 	p.planReinstall(ctx)
 	p.warnRecorded()
 	p.checkChanges()
@@ -168,6 +172,9 @@ func (p *instancePlan) checkChanges() {
 		return // a replacement is checked as a creation
 	}
 	p.checkOptions()
+	if p.differs("deletion_protection") {
+		p.checkProtection()
+	}
 	for _, e := range p.account.Backend.CheckForm(p.spec()) {
 		changed := userDataChanged(p.plan, p.state) || p.differs("ssh_keys")
 		if len(e.Path) > 0 {

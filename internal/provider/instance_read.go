@@ -34,7 +34,9 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		report(&resp.Diagnostics, err)
 		return
 	}
-	m, err := account.Read(ctx, ref.PoolRef().ID(), state.text("machine_id"))
+	m, err := account.ReadOwned(ctx, reconcile.Owned{
+		Pool: ref.PoolRef().ID(), ID: state.text("machine_id"), Key: state.text("id"), Claim: state.text("claim"),
+	})
 	switch {
 	case backends.HasCode(err, backends.NotFound):
 		resp.Diagnostics.AddWarning("NOT_FOUND: the machine is gone", fmt.Sprintf("The machine %q (%s) isn't in the cloud any more, so a new one is planned. "+
@@ -49,6 +51,10 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		report(&resp.Diagnostics, err)
 		return
 	}
+	if m.Partial {
+		resp.Diagnostics.AddWarning("Not reachable now", fmt.Sprintf("Of the machine %q (%s) little can be read: %s The recorded values are kept.", m.Name, m.ID, m.Message))
+		return
+	}
 	switch reconcile.Own(m.Marks, state.text("id"), state.text("claim")) {
 	case reconcile.Theirs:
 		if state.text("claim") != "" {
@@ -57,7 +63,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 			return
 		}
 	case reconcile.Foreign:
-		resp.Diagnostics.AddWarning("CONFLICT: another resource's machine", fmt.Sprintf("The machine %q (%s) carries the key of another resource; the recorded values are kept.", m.Name, m.ID))
+		resp.Diagnostics.AddWarning("CONFLICT: another resource's machine", fmt.Sprintf("The machine %q (%s) carries the id of another resource; the recorded values are kept.", m.Name, m.ID))
 		return
 	case reconcile.Unmarked:
 		if state.text("claim") != "" {
@@ -73,6 +79,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	} else {
 		warnRecorded(&resp.Diagnostics, state, m, was)
 	}
+	m.Addresses = account.Addresses(ctx, m, instanceSpec(state, ref.PoolRef(), account.Definition, ""), recordedAddresses(state))
 	instanceObserved(state, m)
 	instanceObservedWishes(state, m)
 	resp.State.Raw = state.raw()

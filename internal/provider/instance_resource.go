@@ -5,6 +5,8 @@ package provider
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -70,5 +72,31 @@ func within(ctx context.Context, from attributeGetter, diags *diag.Diagnostics, 
 		cancel()
 		return ctx, cancel
 	}
-	return context.WithTimeout(ctx, limit)
+	ctx, flush := collectWarnings(ctx, diags)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return ctx, func() { cancel(); flush() }
+}
+
+// collectWarnings gathers what an operation warns of, each text once, and reports it
+// when the operation is over. What another operation still warns of then, which began
+// its list on our behalf, is lost.
+func collectWarnings(ctx context.Context, diags *diag.Diagnostics) (_ context.Context, flush func()) {
+	var mu sync.Mutex
+	var texts []string
+	over := false
+	ctx = backends.WithWarnings(ctx, func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	})
+	return ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+		for _, text := range texts {
+			diags.AddWarning("Worth a look", text)
+		}
+	}
 }

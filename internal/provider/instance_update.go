@@ -46,6 +46,8 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 		r.reportUpdate(&resp.Diagnostics, err, plan, state)
 		return
 	}
+	m.Addresses = account.Addresses(ctx, m, change.Spec, recordedAddresses(state))
+	updated.Machine = m
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m, accept(m)))...)
 	out := plan.clone()
 	if err != nil {

@@ -95,7 +95,7 @@ func (s *inventory) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 
 // ValidateConfig reports what is wrong with what is known.
 func (s *inventory) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
-	config := valuesOf(req.Config.Raw)
+	config := valuesOf(refuseNulls(&resp.Diagnostics, req.Config.Raw))
 	for _, err := range checkTarget(s.clouds, config) {
 		report(&resp.Diagnostics, err)
 	}

@@ -108,7 +108,7 @@ func offerAttributes() map[string]schema.Attribute {
 // ValidateConfig reports what is wrong with what is known.
 func (s *offersDataSource) ValidateConfig(_ context.Context, req datasource.ValidateConfigRequest,
 	resp *datasource.ValidateConfigResponse) {
-	for _, err := range checkTarget(s.clouds, valuesOf(req.Config.Raw)) {
+	for _, err := range checkTarget(s.clouds, valuesOf(refuseNulls(&resp.Diagnostics, req.Config.Raw))) {
 		report(&resp.Diagnostics, err)
 	}
 }

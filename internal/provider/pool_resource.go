@@ -47,7 +47,7 @@ func (r *poolResource) Configure(_ context.Context, req resource.ConfigureReques
 
 // ValidateConfig reports everything that is wrong with what is known.
 func (r *poolResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	wish, issues := readPool(valuesOf(req.Config.Raw))
+	wish, issues := readPool(valuesOf(refuseNulls(&resp.Diagnostics, req.Config.Raw)))
 	if wish.accountKnown {
 		if _, err := reference.ParseKind(r.registry, reference.KindAccount, wish.account); err != nil {
 			report(&resp.Diagnostics, inAttribute("provider_account", wish.account, err))

@@ -68,7 +68,7 @@ func importedSnapshot(ctx context.Context, account *reconcile.Account, ref refer
 		return backends.Snapshot{}, err
 	}
 	if len(volumes) == 0 {
-		return backends.Snapshot{}, backends.Errorf(backends.NotFound, "No snapshot carries the key of %q, and there is no volume %q to look for it by name.", ref.Snapshot, ref.Volume).
+		return backends.Snapshot{}, backends.Errorf(backends.NotFound, "No snapshot carries the id of %q, and there is no volume %q to look for it by name.", ref.Snapshot, ref.Volume).
 			WithRemedy("Check the names in the uri. A snapshot that Better Compute didn't make is found by its name among those of its volume only.")
 	}
 	var named []backends.Snapshot
@@ -81,6 +81,10 @@ func importedSnapshot(ctx context.Context, account *reconcile.Account, ref refer
 	}
 	unmarked := slices.DeleteFunc(slices.Clone(named), func(s backends.Snapshot) bool { return s.Marks.Managed })
 	switch {
+	case len(unmarked) == 1 && !account.CanMarkSnapshot(unmarked[0].Kind):
+		return backends.Snapshot{}, backends.Errorf(backends.Unsupported, "The snapshot %q (%s) was not made by this provider, and can't become ours. "+
+			"Its cloud has no tags for such snapshots, so our marks are in the name, which is given when it is made.", ref.Snapshot, unmarked[0].ID).
+			WithRemedy("Make a new snapshot by this resource, and leave the old one to whoever made it.")
 	case len(unmarked) == 1:
 		return unmarked[0], nil
 	case len(unmarked) > 1:

@@ -109,7 +109,7 @@ func TestLostVolumeAndSnapshotAreRecoveredByThePoolsAdopt(t *testing.T) {
 func TestSnapshotOfAnotherVolumeIsNotAdopted(t *testing.T) {
 	o := newOcean(t, oceanemulator.Options{})
 	old := o.makeVolume(oceanPoolURI, "fra1", "data")
-	o.makeSnapshot(old, "first", true)
+	s := o.makeSnapshot(old, "first", true)
 	o.cloud.DeleteVolume(old.ID)
 	v := o.makeVolume(oceanPoolURI, "fra1", "data")
 	resource.ParallelTest(t, resource.TestCase{
@@ -117,12 +117,13 @@ func TestSnapshotOfAnotherVolumeIsNotAdopted(t *testing.T) {
 		Steps: []resource.TestStep{
 			{
 				Config:      oceanPool("adopt = true") + firstSnapshot("depends_on = [bettercompute_pool.web]"),
-				ExpectError: regexp.MustCompile(`(?s)CONFLICT: .*not\s+adopted.*make these match what the snapshot\s+was\s+made\s+from`),
+				ExpectError: regexp.MustCompile(`(?s)CONFLICT: .*not\s+adopted.*nothing\s+can\s+make\s+that\s+match`),
 			},
-			checkPending(func() {
-				o.cloud.DeleteVolumeSnapshot(o.oneSnapshot().ID)
-				o.cloud.DeleteVolume(v.ID)
-			}),
+			// The way that it names works.
+			{Config: oceanPool("adopt = true") + importedFirst(), ConfigStateChecks: []statecheck.StateCheck{snapshotHas("snapshot_id", text(s.ID))}},
+			// Its volume is named by a text, so that nothing would destroy it before the pool.
+			{Config: oceanPool("adopt = true")},
+			check(func() { o.cloud.DeleteVolume(v.ID) }),
 		},
 	})
 }
@@ -268,8 +269,8 @@ func TestSnapshotImportMistakes(t *testing.T) {
 		"an id":             {"psnap_0123456789abcdefghjkmnpqrs", `INVALID_INPUT: .*id`},
 		"a volume":          {dataVolumeURI, `INVALID_INPUT: `},
 		"no such snapshot":  {in("web/volumes/data/snapshots/none"), `NOT_FOUND: The volume "data" has no snapshot "none"`},
-		"no such volume":    {in("web/volumes/none/snapshots/first"), `NOT_FOUND: No snapshot carries the key`},
-		"another pool's":    {in("db/volumes/data/snapshots/first"), `NOT_FOUND: No snapshot carries the key`},
+		"no such volume":    {in("web/volumes/none/snapshots/first"), `NOT_FOUND: No snapshot carries the id`},
+		"another pool's":    {in("db/volumes/data/snapshots/first"), `NOT_FOUND: No snapshot carries the id`},
 		"a cloud without":   {"hetzner-cloud://root/main/web/volumes/data/snapshots/first?token=env://" + tokenVariable, `UNSUPPORTED: `},
 		"a literal secret":  {"digitalocean://root/main/web/volumes/data/snapshots/first?region=fra1&token=dop_v1_literal", `INVALID_INPUT: `},
 		"a foreign's, none": {in("web/volumes/other/snapshots/none"), `NOT_FOUND: The volume "other" has no snapshot "none"`},

@@ -151,10 +151,10 @@ func (p *snapshotPlan) warnExisting(s backends.Snapshot) {
 	switch {
 	case snapshotUnfinished(s):
 	case p.data.adopting(*p.volume):
-		p.diags.AddWarning("The snapshot exists", fmt.Sprintf("The snapshot %q (%s) carries this resource's key. Since the pool has adopt = true, "+
+		p.diags.AddWarning("The snapshot exists", fmt.Sprintf("The snapshot %q (%s) carries this snapshot's id. Since the pool has adopt = true, "+
 			"the apply takes it over if it makes or changes the pool or the volume too; for a snapshot alone, import it.", s.Name, s.ID))
 	default:
-		p.diags.AddWarning("CONFLICT: the snapshot exists", fmt.Sprintf("The snapshot %q (%s) carries this resource's key. Unless this plan destroys it first, "+
+		p.diags.AddWarning("CONFLICT: the snapshot exists", fmt.Sprintf("The snapshot %q (%s) carries this snapshot's id. Unless this plan destroys it first, "+
 			"the apply will be refused, and show how to import it.", s.Name, s.ID))
 	}
 }

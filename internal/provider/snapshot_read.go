@@ -59,7 +59,7 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 			return
 		}
 	case reconcile.Foreign:
-		resp.Diagnostics.AddWarning("CONFLICT: another resource's snapshot", fmt.Sprintf("The snapshot %q (%s) carries the key of another resource; the recorded values are kept.", s.Name, s.ID))
+		resp.Diagnostics.AddWarning("CONFLICT: another resource's snapshot", fmt.Sprintf("The snapshot %q (%s) carries the id of another resource; the recorded values are kept.", s.Name, s.ID))
 		return
 	case reconcile.Unmarked:
 		if state.text("claim") != "" {

@@ -45,7 +45,7 @@ func (r *snapshotResource) Configure(_ context.Context, req resource.ConfigureRe
 // ValidateConfig checks what the configuration alone can tell; the name's rule is in
 // the schema.
 func (r *snapshotResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	config, err := newRecord(req.Config.Raw)
+	config, err := newRecord(refuseNulls(&resp.Diagnostics, req.Config.Raw))
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return

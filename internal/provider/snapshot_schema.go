@@ -47,9 +47,9 @@ func snapshotOutputs() map[string]schema.Attribute {
 		"uri":         computed("How to reach the snapshot: what `from_snapshot` of a volume takes, and the import id. Known in the first plan."),
 		"claim":       computed("A random token that says which state owns the snapshot; it is also in the snapshot's labels, tags or name in the cloud."),
 		"snapshot_id": computed("The snapshot's id in the cloud."),
-		"state": computed("`pending`, `ready`, `deleting` or `error`. `pending` also means that creation was interrupted: the next apply finishes it. " +
+		"state": computed("`pending`, `ready`, `deleting`, `error` or `unknown`. `pending` also means that creation was interrupted: the next apply finishes it. " +
 			"`error` also means that the snapshot was deleted outside: see `message`."),
-		"message":    computed("Why the state is `error` or `pending`, if there is something to say."),
+		"message":    computed("Why the state is `error`, `unknown` or `pending`, if there is something to say."),
 		"created_at": computed("When the cloud made it, RFC 3339 in UTC."),
 		"size_gib": schema.Int64Attribute{
 			Computed: true, MarkdownDescription: "The size in GiB that a volume made from it has at least.",

@@ -27,7 +27,7 @@ func newSnapshotsDataSource(clouds *backends.Registry) datasource.DataSource {
 			"name":        computedText("The name in the cloud."),
 			"snapshot_id": computedText("The cloud's id."),
 			"kind":        computedText("`block` or `shared`: the kind of its volume."),
-			"state":       computedText("`pending`, `ready` or `error`."),
+			"state":       computedText("`pending`, `ready`, `error` or `unknown`."),
 			"message":     computedText("Why the state is `error`, if the cloud says so."),
 			"volume":      computedText("The name of its volume, which may be gone; null where the snapshot doesn't carry it."),
 			"volume_id":   computedText("The cloud's id of its volume, which may be gone."),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -47,12 +48,16 @@ func (r *volumeResource) Create(ctx context.Context, req resource.CreateRequest,
 	out := plan.clone()
 	out.setText("region", firstOf(v.Region, wish.Spec.Region))
 	out.setText("claim", firstOf(v.Marks.Claim, wish.Spec.Marks.Claim))
-	volumeObserved(out, v, named)
+	var asked []askedInstance
+	if err != nil && v.Kind != backends.SharedVolume {
+		asked = asking(nil, slices.DeleteFunc(slices.Clone(named), func(n namedInstance) bool { return v.AttachedTo(n.machine) })...)
+	}
+	volumeObserved(out, v, named, asked)
 	volumeNames(out, pool, wish.Spec.Name)
 	keepPromises(out, plan)
 	resp.State.Raw = out.raw()
 	setIdentity(ctx, resp.Identity, out.text("uri"), &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, acceptVolume(v)))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, acceptVolume(v), asked))...)
 	switch {
 	case err == nil:
 	case created.Adopted:

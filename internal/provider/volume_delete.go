@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -14,8 +15,8 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
 
-// Delete detaches the volume from the instances that the state names, deletes it
-// and waits until it is gone. One that is gone already costs no call.
+// Delete detaches the volume from the instances that the state names or that an apply
+// asked for, deletes it and waits until it is gone. One that is gone already costs no call.
 func (r *volumeResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	ctx, cancel := within(ctx, req.State, &resp.Diagnostics, changeTimeout, timeouts.Value.Delete)
 	defer cancel()
@@ -37,7 +38,13 @@ func (r *volumeResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		report(&resp.Diagnostics, err)
 		return
 	}
-	left, err := account.DeleteVolume(ctx, volumeOwned(state, ref), machines(named))
+	asked := append(pendingMachines(state), askedMachines(volumeSeen(ctx, req.Private).Asked)...)
+	release := slices.Concat(machines(named), asked)
+	var left bool
+	err = settle(ctx, asked, func() (err error) {
+		left, err = account.DeleteVolume(ctx, volumeOwned(state, ref), release)
+		return err
+	})
 	switch {
 	case err != nil && reconcile.Interrupted(err):
 		reportWith(&resp.Diagnostics, err, "The volume stays in the state; the next run finds out whether it is gone.")

@@ -76,6 +76,10 @@ func importedVolume(ctx context.Context, account *reconcile.Account, ref referen
 		}
 	}
 	switch {
+	case len(unmarked) == 1 && !account.CanMark(unmarked[0].Kind):
+		return backends.Volume{}, backends.Errorf(backends.Unsupported, "The %s volume %q (%s) was not made by this provider, and can't become ours. "+
+			"Its cloud has no tags for such volumes, so our marks are in the name, which is given when it is made.", unmarked[0].Kind, ref.Volume, unmarked[0].ID).
+			WithRemedy("Make a new volume by this resource, and copy the data from the old one.")
 	case len(unmarked) == 1:
 		return unmarked[0], nil
 	case len(unmarked) > 1:
@@ -89,7 +93,7 @@ func importedVolume(ctx context.Context, account *reconcile.Account, ref referen
 		e := backends.Errorf(backends.Conflict, "The volume %q (%s) belongs to another pool.", ref.Volume, strings.Join(others, ", "))
 		return backends.Volume{}, e.WithRemedy("Import it with that pool's uri; this uri's pool is %s.", ref.PoolID())
 	default:
-		return backends.Volume{}, backends.Errorf(backends.NotFound, "No volume carries the key of %q in this pool, and none in the account is called so.", ref.Volume).
+		return backends.Volume{}, backends.Errorf(backends.NotFound, "No volume carries the id of %q in this pool, and none in the account is called so.", ref.Volume).
 			WithRemedy("Check the names in the uri. A volume that Better Compute didn't make is found by its name in the cloud.")
 	}
 }

@@ -29,11 +29,6 @@ type namedInstance struct {
 func namedInstances(registry *backends.Registry, r record, account *reference.Reference) ([]namedInstance, error) {
 	var out []namedInstance
 	var wrong []error
-	list, _ := treeOf(r.values["instances"]).([]any)
-	if slices.ContainsFunc(list, func(element any) bool { return element == nil }) {
-		wrong = append(wrong, backends.Errorf(backends.InvalidInput, "An element of instances is null.").
-			WithRemedy("Leave it out; [] is no instance."))
-	}
 	for i, uri := range r.texts("instances") {
 		ref, err := reference.ParseKind(registry, reference.KindInstance, uri)
 		switch {

@@ -19,6 +19,12 @@ type volumePrivate struct {
 	Accepted volumeAccepted `json:"accepted"`
 	// Unfinished: the next update finishes the making.
 	Unfinished bool `json:"unfinished,omitempty"`
+	// Asked are instances that an apply asked for without seeing the end of it.
+	Asked []askedInstance `json:"asked,omitempty"`
+	// Volume and Kind name the volume for the second call of a replacement's plan,
+	// which isn't handed the state.
+	Volume string              `json:"volume,omitempty"`
+	Kind   backends.VolumeKind `json:"kind,omitempty"`
 
 	known bool // there was some
 }
@@ -32,8 +38,10 @@ func acceptVolume(v backends.Volume) volumeAccepted {
 	return volumeAccepted{Name: v.Name, Labels: v.Labels}
 }
 
-func volumeMarks(v backends.Volume, a volumeAccepted) []byte {
-	out, err := json.Marshal(volumePrivate{Digest: v.Marks.Digest, Unfinished: unfinished(v), Accepted: a})
+func volumeMarks(v backends.Volume, a volumeAccepted, asked []askedInstance) []byte {
+	out, err := json.Marshal(volumePrivate{
+		Digest: v.Marks.Digest, Unfinished: unfinished(v), Accepted: a, Asked: asked, Volume: v.ID, Kind: v.Kind,
+	})
 	if err != nil {
 		return []byte(`{}`) // these fields always encode
 	}
@@ -74,18 +82,27 @@ func (d volumeDifference) changes(name string) bool {
 }
 
 // filesystem tells whether another filesystem is asked for than the volume was made
-// with. Unset is hands off: it wipes nothing.
+// with. Unset is hands off: it wipes nothing. Where none was recorded, neither in the
+// state nor in the marks, nobody knows what is on the volume: someone else may have
+// made it, or its guest have formatted it. That is [volumeDifference.unrecorded], and
+// no reason to destroy it.
 func (d volumeDifference) filesystem() bool {
 	if !d.changes("filesystem") || d.plan.isNull("filesystem") {
 		return false
 	}
 	want := filesystemOf(d.plan.text("filesystem"))
-	switch {
-	case !d.state.isNull("filesystem"):
+	if !d.state.isNull("filesystem") {
 		return want != filesystemOf(d.state.text("filesystem"))
-	case d.seen.Digest == "":
-		return !d.imported() && want != ""
-	default:
-		return !backends.DigestMatches(d.seen.Digest, d.key, backends.DigestFilesystem, want)
 	}
+	return !d.noFilesystemMarked() && !backends.DigestMatches(d.seen.Digest, d.key, backends.DigestFilesystem, want)
+}
+
+// unrecorded tells whether a filesystem is asked for where none was recorded.
+func (d volumeDifference) unrecorded() bool {
+	return d.changes("filesystem") && d.state.isNull("filesystem") && filesystemOf(d.plan.text("filesystem")) != "" && d.noFilesystemMarked()
+}
+
+// noFilesystemMarked tells whether the volume's marks name no filesystem.
+func (d volumeDifference) noFilesystemMarked() bool {
+	return backends.DigestMatches(d.seen.Digest, d.key, backends.DigestFilesystem, "")
 }

@@ -36,8 +36,8 @@ func unfinished(v backends.Volume) bool {
 
 // volumeObserved is what a volume shows, attribute by attribute: the one mapping
 // that create, read and update share. named are the instances that the record's
-// instances name.
-func volumeObserved(r record, v backends.Volume, named []namedInstance) {
+// instances name, asked those that were asked for without an end.
+func volumeObserved(r record, v backends.Volume, named []namedInstance, asked []askedInstance) {
 	r.setText("volume_id", v.ID)
 	r.setText("urn", v.URN)
 	r.setText("device", v.Device)
@@ -50,7 +50,7 @@ func volumeObserved(r record, v backends.Volume, named []namedInstance) {
 	r.setText("state", string(state))
 	r.setText("message", message)
 	r.setObject("mount", mountOf(v))
-	r.setObjects("attachments", attachments(v, named, !r.isNull("instances")))
+	r.setObjects("attachments", attachments(v, named, asked, !r.isNull("instances")))
 }
 
 func mountOf(v backends.Volume) map[string]string {
@@ -67,12 +67,10 @@ const (
 	attachmentPending  = "pending"
 )
 
-// attachments are the machines that have the volume, and those that should, by
-// their ids. wanted tells whether `instances` is set.
-func attachments(v backends.Volume, named []namedInstance, wanted bool) []map[string]string {
-	ids := slices.Concat(v.Machines, machines(named))
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+// attachments are the machines that have the volume, those that should, and those
+// that may still get it, by their ids. wanted tells whether `instances` is set.
+func attachments(v backends.Volume, named []namedInstance, asked []askedInstance, wanted bool) []map[string]string {
+	ids := withAsked(slices.Concat(v.Machines, machines(named)), asked)
 	rows := make([]map[string]string, len(ids))
 	for i, id := range ids {
 		row := map[string]string{"machine_id": id, "instance_id": "", "state": attachmentAttached, "desired_state": ""}

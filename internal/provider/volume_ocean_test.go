@@ -187,7 +187,7 @@ func TestVolumeFromASnapshot(t *testing.T) {
 				o.expectChanges()
 			}),
 			{Config: source + volumeBlock("copy", "copy", `size_gib = 15`) + volumeBlock("small", "small", from, `size_gib = 9`), PlanOnly: true,
-				ExpectError: regexp.MustCompile(`INVALID_INPUT: .*needs\s+10\s+GiB`)},
+				ExpectError: regexp.MustCompile(`(?s)INVALID_INPUT: .*needs\s+10\s+GiB.*reason: size`)},
 			{Config: source + volumeBlock("copy", "copy", `size_gib = 15`) + volumeBlock("far", "far", from, `region = "nyc3"`), PlanOnly: true,
 				ExpectError: regexp.MustCompile(`INVALID_INPUT: .*region\s+fra1`)},
 			{

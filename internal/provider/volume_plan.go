@@ -23,6 +23,7 @@ import (
 // deterministic.
 func (r *volumeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
+		r.warnDestroyed(ctx, req.State.Raw, &resp.Diagnostics)
 		return
 	}
 	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, readTimeout, timeouts.Value.Read)
@@ -36,6 +37,9 @@ func (r *volumeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 	if err != nil || r.data == nil || resp.Diagnostics.HasError() {
 		report(&resp.Diagnostics, err)
 		return
+	}
+	if refuseNulls(&resp.Diagnostics, req.Config.Raw); resp.Diagnostics.HasError() {
+		return // an element that was known too late to be validated
 	}
 	p := &volumePlan{
 		volumeDifference: volumeDifferenceOf(ctx, plan.clone(), state, config, req.Private),
@@ -72,7 +76,9 @@ type volumePlan struct {
 	diags    *diag.Diagnostics
 	pool     *reference.Reference // nil while it isn't known
 	account  *reconcile.Account
-	replace  []string // the attributes that force a replacement
+	replace  []string             // the attributes that force a replacement
+	absent   *reference.Reference // the snapshot that from_snapshot names, where it isn't there now
+	goes     bool                 // it was said that the data goes with the instance
 }
 
 // keepLost plans as little as the cores allow for a volume that is gone: nothing
@@ -117,6 +123,7 @@ func (p *volumePlan) create(ctx context.Context) {
 		}
 	}
 	p.checkOptions()
+	p.warnFilesystem()
 	spec := volumeSpec(p.plan, *p.pool, p.account.Definition)
 	wrong, refusals, ok := p.checkNew(ctx, &spec)
 	reportIssues(p.diags, wrong)
@@ -135,6 +142,9 @@ func (p *volumePlan) create(ctx context.Context) {
 		return
 	}
 	p.warnExisting(existing)
+	if p.absent != nil && !p.willKeep(existing) {
+		p.warnAbsent(*p.absent)
+	}
 	if p.plan.has("size_gib") {
 		p.checkLimit(ctx, spec)
 	}
@@ -151,11 +161,18 @@ func (p *volumePlan) checkNew(ctx context.Context, spec *backends.VolumeSpec) (w
 			return nil, nil, false
 		}
 		if spec.Kind != "" {
-			_, issues, err := restore(ctx, p.account, ref, spec)
+			found, issues, err := restore(ctx, p.account, ref, spec)
 			if err != nil && !p.unchecked(err) {
 				return nil, nil, false
 			}
 			refusals = issues
+			switch {
+			case found || err != nil:
+			case p.replacing():
+				refusals = append(refusals, absentInReplacement(ref))
+			default:
+				p.absent = &ref
+			}
 		}
 	}
 	issues, err := p.account.CheckVolume(ctx, *spec)
@@ -254,12 +271,22 @@ func (p *volumePlan) warnExisting(v *backends.Volume) {
 	switch {
 	case v == nil || unfinished(*v) || p.replacing():
 	case p.pool.Adopt:
-		p.diags.AddWarning("The volume exists", fmt.Sprintf("The volume %q (%s) carries this volume's key. Since the pool has adopt = true, "+
+		p.diags.AddWarning("The volume exists", fmt.Sprintf("The volume %q (%s) carries this volume's id. Since the pool has adopt = true, "+
 			"the apply takes it over if it was made from the same inputs.", v.Name, v.ID))
 	default:
-		p.diags.AddWarning("CONFLICT: the volume exists", fmt.Sprintf("The volume %q (%s) carries this volume's key. Unless this plan destroys it first, "+
+		p.diags.AddWarning("CONFLICT: the volume exists", fmt.Sprintf("The volume %q (%s) carries this volume's id. Unless this plan destroys it first, and its data with it, "+
 			"the apply will be refused, and show how to import it.", v.Name, v.ID))
 	}
+}
+
+// warnFilesystem says that a volume made from a snapshot has the snapshot's filesystem,
+// whatever is asked for.
+func (p *volumePlan) warnFilesystem() {
+	if p.config.isNull("from_snapshot") || p.plan.isNull("filesystem") {
+		return
+	}
+	p.diags.AddAttributeWarning(path.Root("filesystem"), "Worth a look", "The volume is made from a snapshot, so its filesystem is the snapshot's: nothing is formatted, "+
+		"and filesystem is only recorded. A later change of it replaces the volume. Leave it out, or write what the snapshot has.")
 }
 
 // checkLimit holds the volume's size against the pool's limit of disk_gib.

@@ -40,6 +40,7 @@ func (p *volumePlan) update(ctx context.Context) {
 		p.plan.setUnknown("claim")
 	}
 	p.refuseReplacement()
+	p.warnReplacement(ctx)
 	p.warnRecorded()
 	p.checkChanges()
 }
@@ -96,6 +97,9 @@ func (p *volumePlan) planInstances(ctx context.Context) {
 		p.replace = append(p.replace, "instances")
 		p.warnGoes(left)
 	}
+	if p.pool == nil && !known {
+		p.warnMayGo(missing(had, want))
+	}
 	if len(p.replace) > 0 || p.pool == nil {
 		return // a replacement is checked as a creation
 	}
@@ -104,19 +108,34 @@ func (p *volumePlan) planInstances(ctx context.Context) {
 		report(p.diags, err)
 		return
 	}
-	p.checkInstances(ctx, spec, missing(want, had))
+	if p.checkInstances(ctx, spec, missing(want, had)) {
+		p.warnTaken(had, want)
+	}
 }
 
 // warnGoes says what is lost when a volume goes with the instances that it leaves.
 func (p *volumePlan) warnGoes(left []namedInstance) {
-	var names []string
-	for _, n := range left {
-		names = append(names, fmt.Sprintf("%q", n.ref.Instance))
-	}
-	p.diags.AddAttributeWarning(path.Root("delete_with_instance"), "The volume's data goes with the instance",
+	p.goes = true
+	p.diags.AddAttributeWarning(path.Root("delete_with_instance"),
+		fmt.Sprintf("The volume's data goes with the instance: %q", p.state.text("name")),
 		fmt.Sprintf("The volume %q (%s) has delete_with_instance = true and is attached to %s, which it is moved or taken from, or which may be replaced by this plan. "+
 			"So the volume is replaced: it is deleted, and its data with it, and an empty one is made. To keep the data, undo the change, set delete_with_instance = false "+
-			"and apply that alone; then make the change.", p.state.text("name"), p.state.text("volume_id"), strings.Join(names, ", ")))
+			"and apply that alone; then make the change.", p.state.text("name"), p.state.text("volume_id"), quotedInstances(left)))
+}
+
+// warnMayGo says what can't be planned in time: with the pool and the instances both
+// unknown, the volume's own replacement would be a guess that destroys data, and
+// without it the loss comes first (DESIGN.md §5).
+func (p *volumePlan) warnMayGo(left []namedInstance) {
+	if len(left) == 0 || !p.state.truth("delete_with_instance") {
+		return
+	}
+	p.diags.AddAttributeWarning(path.Root("delete_with_instance"),
+		fmt.Sprintf("The volume's data may go with the instance: %q", p.state.text("name")),
+		fmt.Sprintf("The volume %q (%s) has delete_with_instance = true and is attached to %s. Neither pool nor instances is known yet, so the plan can't tell whether it stays there. "+
+			"If this apply replaces that instance, the volume goes with it, and the core refuses the apply after the loss (\"inconsistent final plan\"). To keep the data, "+
+			"set delete_with_instance = false and apply that alone first; or apply what the pool depends on with -target, then plan again.",
+			p.state.text("name"), p.state.text("volume_id"), quotedInstances(left)))
 }
 
 // planSize grows in place, and refuses to shrink.
@@ -144,7 +163,7 @@ func (p *volumePlan) planSize(ctx context.Context) {
 
 // shrinks is the error of a volume that is to become smaller.
 func shrinks(name string, was, size int64) *backends.Error {
-	return backends.Errorf(backends.InvalidInput, "The volume %q has %d GiB and can't shrink to %d.", name, was, size).At("size_gib").
+	return wrongSize("The volume %q has %d GiB and can't shrink to %d.", name, was, size).
 		WithRemedy("Set size_gib = %d or more. For a smaller volume make another one, and copy the data.", was)
 }
 
@@ -190,6 +209,10 @@ func (p *volumePlan) warnRecorded() {
 		if len(d.Manifest.Volume) > 0 {
 			names = append(names, d.Attribute())
 		}
+	}
+	if p.unrecorded() {
+		p.diags.AddAttributeWarning(path.Root("filesystem"), "Recorded only",
+			"What filesystem is on the volume was not recorded, as after an import. What filesystem says is recorded now; the volume is neither looked at nor formatted.")
 	}
 	slices.Sort(names)
 	for _, name := range names {

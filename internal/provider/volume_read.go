@@ -37,7 +37,7 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 	v, err := account.ReadVolume(ctx, ref.PoolRef().ID(), kindOf(state), state.text("volume_id"))
 	switch {
 	case backends.HasCode(err, backends.NotFound):
-		resp.Diagnostics.AddWarning("NOT_FOUND: the volume is gone", fmt.Sprintf("The volume %q (%s) isn't in the cloud any more, and its data is gone. "+
+		resp.Diagnostics.AddWarning(fmt.Sprintf("NOT_FOUND: the volume is gone: %q", state.text("name")), fmt.Sprintf("The volume %q (%s) isn't in the cloud any more, and its data is gone. "+
 			"Its state is error, and nothing makes it again by itself: an empty volume in its place could pass for the old one. "+
 			"Remove the resource, or make a new volume with -replace=ADDRESS. "+
 			"If all objects of the account are missing, its credentials may be those of another project.", state.text("name"), state.text("volume_id")))
@@ -54,7 +54,8 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if !owned(&resp.Diagnostics, v, state) {
 		return
 	}
-	was := volumeSeen(ctx, req.Private).Accepted
+	seen := volumeSeen(ctx, req.Private)
+	was, asked := seen.Accepted, seen.Asked
 	if state.isNull("size_gib") {
 		volumeImported(state, v)
 		was = acceptVolume(v)
@@ -70,8 +71,12 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 		report(&resp.Diagnostics, err)
 		return
 	}
+	if !state.isNull("instances") {
+		named = append(named, missing(nowAttached(r.registry, asked, v), named)...)
+	}
+	asked = unsettled(asked, v, named)
 	keepNamed(state, named)
-	volumeObserved(state, v, named)
+	volumeObserved(state, v, named, asked)
 	if v.Marks.Managed {
 		state.setTruth("delete_with_instance", v.Marks.GoesWithMachine)
 	}
@@ -80,7 +85,7 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	warnForeign(&resp.Diagnostics, state, v, named)
 	resp.State.Raw = state.raw()
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, was))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, was, asked))...)
 }
 
 // owned tells whether a refresh may record what a volume shows. Where it may not,
@@ -95,7 +100,7 @@ func owned(diags *diag.Diagnostics, v backends.Volume, state record) bool {
 			return false
 		}
 	case reconcile.Foreign:
-		diags.AddWarning("CONFLICT: another resource's volume", fmt.Sprintf("The volume %q (%s) carries the key of another resource; the recorded values are kept.", v.Name, v.ID))
+		diags.AddWarning("CONFLICT: another resource's volume", fmt.Sprintf("The volume %q (%s) carries the id of another resource; the recorded values are kept.", v.Name, v.ID))
 		return false
 	case reconcile.Unmarked:
 		if claim != "" {
@@ -131,6 +136,11 @@ func (r *volumeResource) stillAttached(ctx context.Context, account *reconcile.A
 		}
 	}
 	return out, nil
+}
+
+// nowAttached are the instances that were asked for and that have the volume by now.
+func nowAttached(registry *backends.Registry, asked []askedInstance, v backends.Volume) []namedInstance {
+	return slices.DeleteFunc(askedInstances(registry, asked), func(n namedInstance) bool { return !v.AttachedTo(n.machine) })
 }
 
 // warnForeign tells of machines that have the volume and that `instances`, where it

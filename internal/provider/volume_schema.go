@@ -89,7 +89,7 @@ func volumeInputs() map[string]schema.Attribute {
 			Required: true,
 			MarkdownDescription: "The size in GiB: 1 to 16384, and what the cloud makes. It grows in place, attached or not; the guest grows the filesystem itself. " +
 				"It can't shrink.",
-			Validators: []validator.Number{numberRule{"Write a whole number of GiB, such as 50.", volumeSizes}},
+			Validators: []validator.Number{sizeRule{numberRule{"Write a whole number of GiB, such as 50.", volumeSizes}}},
 		},
 		"kind": schema.StringAttribute{
 			Optional: true, Computed: true, Default: stringdefault.StaticString(string(backends.BlockVolume)),
@@ -108,7 +108,7 @@ func volumeInputs() map[string]schema.Attribute {
 		"filesystem": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Of a block volume: `ext4` or `xfs`, which the cloud makes on it, or `none` (what unset means too). It is recorded and never looked at again. " +
-				"Another one replaces the volume, and its data is lost.",
+				"With `from_snapshot` the filesystem is the snapshot's, and this is only recorded, with a warning. Another one than was recorded replaces the volume, and its data is lost; where none was, as after an import, it is recorded in place, with a warning.",
 			Validators: []validator.String{
 				textRule(stringvalidator.OneOf(filesystemExt4, filesystemXFS, filesystemNone), "Write ext4, xfs or none."),
 			},
@@ -122,12 +122,13 @@ func volumeInputs() map[string]schema.Attribute {
 		"instances": schema.SetAttribute{
 			ElementType: types.StringType, Optional: true,
 			MarkdownDescription: "The `uri`s of the instances that have the volume, as in `[bettercompute_instance.web.uri]`: of the same account and region, " +
-				"of a shared volume also of its network. A block volume is on at most one. `[]` is none; unset leaves attachments to others.",
+				"of a shared volume also of its network. A block volume is on at most one. `[]` is none; unset leaves attachments to others. " +
+				"With `delete_with_instance = true`, taking an instance out, by `[]` or by leaving this unset, replaces the volume.",
 		},
 		"from_snapshot": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "The `uri` of a snapshot of the same account and region that the volume is made from. `size_gib` is at least the snapshot's. " +
-				"It acts at creation only: a later change is recorded, with a warning.",
+			MarkdownDescription: "The `uri` of a snapshot of the same account and region that the volume is made from. `size_gib` is at least the snapshot's, " +
+				"and the filesystem is the snapshot's too. It acts at creation only: a later change is recorded, with a warning.",
 		},
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
@@ -146,9 +147,9 @@ func volumeOutputs() map[string]schema.Attribute {
 		"claim":     computed("A random token that says which state owns the volume; it is also on the volume in the cloud."),
 		"volume_id": computed("The volume's id in the cloud."),
 		"urn":       computed("The volume's uniform resource name, where the cloud has such names."),
-		"state": computed("`pending`, `ready`, `updating`, `deleting` or `error`. `pending` also means that creation was interrupted: the next apply finishes it. " +
+		"state": computed("`pending`, `ready`, `updating`, `deleting`, `error` or `unknown`. `pending` also means that creation was interrupted: the next apply finishes it. " +
 			"`error` also means that the volume is gone from the cloud, and its data with it."),
-		"message": computed("Why the state is `error` or `pending`, if there is something to say."),
+		"message": computed("Why the state is `error`, `unknown` or `pending`, if there is something to say."),
 		"device":  computed("The path at which a guest sees a block volume; known in the plan where the cloud derives it from the name."),
 		"observed_size_gib": schema.NumberAttribute{
 			Computed: true, MarkdownDescription: "The size in GiB that the cloud shows.",
@@ -160,7 +161,7 @@ func volumeOutputs() map[string]schema.Attribute {
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"instance_id":   computed("The `id` of the instance; null for a machine that `instances` doesn't name."),
 				"machine_id":    computed("The machine's id in the cloud."),
-				"state":         computed("`attached` or `pending`."),
+				"state":         computed("`attached`; or `pending`: it should be, or an apply that was interrupted asked for it and the cloud may not be done."),
 				"desired_state": computed("What `instances` wants: `attached` or `detached`; null where `instances` is unset."),
 			}},
 		},

@@ -49,23 +49,28 @@ func (r *volumeResource) Update(ctx context.Context, req resource.UpdateRequest,
 		report(&resp.Diagnostics, err)
 		return
 	}
-	updated, err := account.UpdateVolume(ctx, u.change)
+	var updated reconcile.VolumeUpdated
+	err = settle(ctx, askedMachines(u.asked), func() (err error) {
+		updated, err = account.UpdateVolume(ctx, u.change)
+		u.change.Claim = updated.Claim
+		return err
+	})
 	v := updated.Volume
 	if v.ID == "" {
 		r.reportUpdate(&resp.Diagnostics, err, plan, state)
 		return
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, acceptVolume(v)))...)
-	out := plan.clone()
+	out, asked := plan.clone(), u.settled(v)
 	if err != nil {
-		out = u.partly(plan, state, updated)
+		out, asked = u.partly(plan, state, updated)
 	} else {
 		out.setText("claim", updated.Claim)
-		volumeObserved(out, v, u.want)
+		volumeObserved(out, v, u.want, asked)
 		volumeNames(out, pool, plan.text("name"))
 		out.setText("region", v.Region)
 		keepPromises(out, plan)
 	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, acceptVolume(v), asked))...)
 	resp.State.Raw = out.raw()
 	setIdentity(ctx, resp.Identity, out.text("uri"), &resp.Diagnostics)
 	r.reportUpdate(&resp.Diagnostics, err, plan, state)
@@ -75,6 +80,8 @@ func (r *volumeResource) Update(ctx context.Context, req resource.UpdateRequest,
 // there is to do.
 type volumeUpdate struct {
 	had, want []namedInstance
+	asked     []askedInstance // by earlier applies, without an end
+	late      []namedInstance // the instances behind those
 	change    reconcile.VolumeChange
 }
 
@@ -104,10 +111,11 @@ func (r *volumeResource) change(ctx context.Context, is volumeDifference, pool r
 	if u.want, err = r.attachable(ctx, account, spec, plan, &pool, u.had); err != nil {
 		return u, err
 	}
-	if spec.Kind == backends.BlockVolume && !plan.isNull("instances") && len(u.had)+len(u.want) > 0 {
+	u.asked, u.late = is.seen.Asked, askedInstances(r.registry, is.seen.Asked)
+	if spec.Kind == backends.BlockVolume && !plan.isNull("instances") && len(u.had)+len(u.want)+len(u.asked) > 0 {
 		wanted := machines(u.want)
 		u.change.Machines = &wanted
-		u.change.Release = releasable(state, u.had, u.want)
+		u.change.Release = withAsked(releasable(state, u.had, u.want), u.asked)
 	}
 	return u, nil
 }
@@ -124,25 +132,41 @@ func volumeOwned(state record, pool reference.Reference) reconcile.VolumeOwned {
 
 // partly is the state after an update that failed: what did happen is recorded, so
 // that nothing is done twice and no claim is lost; the rest stays as it was and shows
-// in the next plan.
-func (u volumeUpdate) partly(plan, state record, updated reconcile.VolumeUpdated) record {
+// in the next plan. What the cloud may go on with is what was asked for.
+func (u volumeUpdate) partly(plan, state record, updated reconcile.VolumeUpdated) (record, []askedInstance) {
 	out := state.clone()
 	out.setText("claim", updated.Claim)
 	v := updated.Volume
 	if updated.Claim == "" || v.Marks.Claim != updated.Claim {
-		return out
+		return out, u.asked
 	}
-	named := u.had
+	named, asked := u.had, u.asked
 	if v.Kind != backends.SharedVolume {
-		named = slices.DeleteFunc(slices.Concat(u.had, missing(u.want, u.had)), func(n namedInstance) bool { return !v.AttachedTo(n.machine) })
+		known := slices.Concat(u.had, missing(u.want, u.had))
+		known = append(known, missing(u.late, known)...)
+		named = slices.DeleteFunc(slices.Clone(known), func(n namedInstance) bool { return !v.AttachedTo(n.machine) })
+		if u.change.Machines != nil {
+			asked = asking(asked, missing(slices.Concat(u.had, u.want), named)...)
+			if len(named)+len(asked) > 0 && out.isNull("instances") {
+				// From here on attachments are ours, as the plan wants it.
+				out.setTexts("instances", nil)
+			}
+		}
+		asked = unsettled(asked, v, named)
 	}
 	keepNamed(out, named)
-	volumeObserved(out, v, named)
+	volumeObserved(out, v, named, asked)
 	out.setTruth("delete_with_instance", v.Marks.GoesWithMachine)
 	if v.SizeGiB >= plan.whole("size_gib") {
 		out.values["size_gib"] = plan.values["size_gib"]
 	}
-	return out
+	return out, asked
+}
+
+// settled is what is left of what was asked for after an update that went well: what
+// it may have detached, and what may still come.
+func (u volumeUpdate) settled(v backends.Volume) []askedInstance {
+	return unsettled(u.asked, v, u.want)
 }
 
 func (r *volumeResource) reportUpdate(diags *diag.Diagnostics, err error, plan, state record) {

@@ -39,7 +39,7 @@ func checkWords(plan record) []*backends.Error {
 
 // ValidateConfig checks what the configuration alone can tell.
 func (r *volumeResource) ValidateConfig(_ context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	config, err := newRecord(req.Config.Raw)
+	config, err := newRecord(refuseNulls(&resp.Diagnostics, req.Config.Raw))
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return

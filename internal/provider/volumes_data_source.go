@@ -28,7 +28,7 @@ func newVolumesDataSource(clouds *backends.Registry) datasource.DataSource {
 			"name":       computedText("The name in the cloud."),
 			"volume_id":  computedText("The cloud's id."),
 			"kind":       computedText("`block` or `shared`."),
-			"state":      computedText("`pending`, `ready`, `updating` or `error`."),
+			"state":      computedText("`pending`, `ready`, `updating`, `error` or `unknown`."),
 			"message":    computedText("Why the state is `error`, if the cloud says so."),
 			"network_id": computedText("The cloud's id of a shared volume's network."),
 			"device":     computedText("The path in the guest, where the cloud says."),

@@ -25,7 +25,7 @@ import (
 // Lists are trusted from the moment on at which one begun at since or later shows
 // our own object: what is older than ours shows by then too.
 func (k *kind[T]) alone(ctx context.Context, pool string, object T, since time.Time) (T, error) {
-	if k.reader.lists == nil {
+	if k.reader.lists == nil || k.onePerKey {
 		return object, nil
 	}
 	key := object.About().Marks.Key

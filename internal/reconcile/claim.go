@@ -44,6 +44,14 @@ func Own(m backends.Marks, key, claim string) Ownership {
 	}
 }
 
+// claim is a fresh claim as an object of the kind carries it.
+func (k *kind[T]) claim(fresh string) string {
+	if k.fixed {
+		return fresh[:min(len(fresh), backends.FixedClaimLength)]
+	}
+	return fresh
+}
+
 // own makes sure that an object is ours to change, claiming it where nobody has.
 // marks are those it should carry but for Claim and Complete. The claim returned is
 // the one that the state holds from now on, whoever's the object carries: the

@@ -63,7 +63,7 @@ func claimedAnew(o backends.Object) *backends.Error {
 // by now.
 func anothers(o backends.Object) *backends.Error {
 	a := o.About()
-	e := backends.Errorf(backends.Conflict, "The %s %q (%s) carries the key of another resource (%s, pool %s); it is left alone.",
+	e := backends.Errorf(backends.Conflict, "The %s %q (%s) carries the id of another resource (%s, pool %s); it is left alone.",
 		a.Noun, a.Name, a.ID, a.Marks.Key, a.Marks.Pool)
 	e.Details = map[string]any{a.Noun + "_id": a.ID}
 	return e.WithRemedy("Forget it here with a removed block (destroy = false), and import the %s that this resource should have.", a.Noun)

@@ -76,7 +76,7 @@ type creation[T backends.Object] struct {
 // run looks at what carries the key and acts on it, until there is an object of
 // ours that is complete.
 func (c *creation[T]) run(ctx context.Context) (outcome[T], error) {
-	since := time.Now().Add(-refreshAge)
+	since := time.Now().Add(-lookUpAge)
 	for round := 0; ; round++ {
 		if round > 0 {
 			if err := backends.Sleep(ctx, poll(round-1)); err != nil {

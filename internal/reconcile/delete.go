@@ -31,7 +31,7 @@ func (k *kind[T]) ownToDelete(ctx context.Context, o Owned) (object *T, left boo
 	}
 	a := seen.About()
 	switch own := Own(a.Marks, o.Key, o.Claim); {
-	case a.State == backends.StateDeleted:
+	case a.State == backends.StateDeleted || k.isStrangers(a.Marks, o.Key, o.Claim):
 		return nil, false, nil
 	case own == Unmarked:
 		return nil, false, backends.Errorf(backends.AccessDenied, "The %s %q (%s) carries none of our marks, so it is not deleted.", a.Noun, a.Name, a.ID).

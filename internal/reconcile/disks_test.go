@@ -138,6 +138,7 @@ func (d *disks) put(v backends.Volume) backends.Volume {
 }
 
 func (d *disks) Unfiltered() bool                                { return true }
+func (d *disks) FixedMarks() bool                                { return d.kind == backends.SharedVolume }
 func (d *disks) CheckForm(backends.VolumeSpec) []*backends.Error { return nil }
 func (d *disks) Device(string) string                            { return "" }
 func (d *disks) Check(context.Context, backends.VolumeSpec) ([]*backends.Error, error) {
@@ -262,6 +263,7 @@ func (s *snaps) put(snapshot backends.Snapshot) backends.Snapshot {
 }
 
 func (s *snaps) Unfiltered() bool                                  { return false }
+func (s *snaps) FixedMarks() bool                                  { return false }
 func (s *snaps) CheckForm(backends.SnapshotSpec) []*backends.Error { return nil }
 
 func (s *snaps) List(_ context.Context, f backends.Filter) ([]backends.Snapshot, error) {

@@ -55,9 +55,22 @@ func (k *kind[T]) complete(ctx context.Context, pool string, object T) (T, error
 			return object, claimedAnew(object)
 		}
 	}
-	return k.await(ctx, pool, object, func(o T, missing bool) (bool, error) {
-		return true, stillOurs(o, missing, claim)
+	if k.polled {
+		return k.await(ctx, pool, object, func(o T, missing bool) (bool, error) {
+			return true, stillOurs(o, missing, claim)
+		})
+	}
+	err := k.change(ctx, object.About().ID, func(ctx context.Context) error {
+		back, err := k.ask(ctx, object.About().ID)
+		if err == nil {
+			object = back
+		}
+		return err
 	})
+	if err != nil {
+		return object, err
+	}
+	return object, stillOurs(object, false, claim)
 }
 
 // completionTime bounds one try at writing the completion mark. It is well below

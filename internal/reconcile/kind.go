@@ -20,6 +20,15 @@ type kind[T backends.Object] struct {
 	get     func(ctx context.Context, id string) (T, error)
 	mark    func(ctx context.Context, object T, marks backends.Marks) (T, error)
 	delete  func(ctx context.Context, object T) error
+	// onePerKey: the cloud itself lets only one object with a key exist.
+	onePerKey bool
+	// reusedIDs: an id may be another object's by now.
+	reusedIDs bool
+	// fixed: marks are in the objects' names.
+	fixed bool
+	// polled: many objects are waited for at the same time, so that a look at one costs
+	// nothing beside their polls. Without it a get is cheaper than a list.
+	polled bool
 	// optional: a product of its own that credentials often don't reach, so that not
 	// being allowed to list it counts as having none.
 	optional bool
@@ -31,6 +40,14 @@ type kind[T backends.Object] struct {
 // lock serialises what changes one object.
 func (k *kind[T]) lock(ctx context.Context, id string) (unlock func(), err error) {
 	return k.account.shared.objects.lock(ctx, k.account.Definition.ID+"/"+k.noun+"/"+id)
+}
+
+// isStrangers tells whether an object only has the id that one of ours had: where ids
+// are reused, what carries neither our marks nor our key is another's, and ours is
+// gone.
+func (k *kind[T]) isStrangers(m backends.Marks, key, claim string) bool {
+	own := Own(m, key, claim)
+	return k.reusedIDs && claim != "" && (own == Unmarked || own == Foreign)
 }
 
 // ask is the object itself, as the cloud shows it now; NOT_FOUND when it is gone.
@@ -97,7 +114,7 @@ func (k *kind[T]) objects(ctx context.Context, filter backends.Filter) ([]T, err
 // recent is the object of a pool that carries a key, as a recent list shows it; nil
 // when there is none.
 func (k *kind[T]) recent(ctx context.Context, pool, key string) (*T, error) {
-	found, err := k.reader.byKey(ctx, backends.Filter{Pool: pool}, key, time.Now().Add(-refreshAge))
+	found, err := k.reader.byKey(ctx, backends.Filter{Pool: pool}, key, time.Now().Add(-lookUpAge))
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -121,6 +138,9 @@ func machineKind(a *Account, lag lags) *kind[backends.Machine] {
 		account: a, noun: "machine",
 		get: a.Backend.GetMachine, mark: a.Backend.MarkMachine, delete: a.Backend.DeleteMachine,
 	}
+	_, k.onePerKey = a.Backend.(backends.OnePerKey)
+	_, k.reusedIDs = a.Backend.(backends.ReusedIDs)
+	k.polled = true
 	if d, ok := a.Backend.(backends.Diagnoser); ok {
 		k.diagnose = d.Diagnose
 	}
@@ -133,6 +153,8 @@ func machineKind(a *Account, lag lags) *kind[backends.Machine] {
 
 func volumeKind(a *Account, store backends.VolumeStore, lag lags) *kind[backends.Volume] {
 	k := &kind[backends.Volume]{account: a, noun: "volume", get: store.Get, mark: store.Mark, delete: store.Delete}
+	_, k.onePerKey = store.(backends.OnePerKey)
+	k.fixed = store.FixedMarks()
 	if d, ok := store.(backends.VolumeDiagnoser); ok {
 		k.diagnose = d.Diagnose
 	}
@@ -142,6 +164,8 @@ func volumeKind(a *Account, store backends.VolumeStore, lag lags) *kind[backends
 
 func snapshotKind(a *Account, store backends.Snapshots, lag lags) *kind[backends.Snapshot] {
 	k := &kind[backends.Snapshot]{account: a, noun: "snapshot", get: store.Get, mark: store.Mark, delete: store.Delete}
+	_, k.onePerKey = store.(backends.OnePerKey)
+	k.fixed = store.FixedMarks()
 	k.reader = &reader[backends.Snapshot]{get: store.Get, lists: store.List, unfiltered: store.Unfiltered(), noun: k.noun, lags: lag}
 	return k
 }

@@ -139,7 +139,7 @@ func (k *kind[T]) held(ctx context.Context, poolID, key string) (map[string]T, e
 	if k == nil || k.reader.lists == nil {
 		return out, nil
 	}
-	v, err := k.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-refreshAge))
+	v, err := k.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-lookUpAge))
 	switch {
 	case k.optional && backends.HasReason(err, backends.ReasonPermission):
 		return out, nil
@@ -169,7 +169,12 @@ func (a *Account) checkMachineLimits(ctx context.Context, l *ledger, pool refere
 			have += other.instances
 		}
 		if have+1 > *limit {
-			return overLimit("instances", "an instance", fmt.Sprintf("The pool %q may have %d instances and has %d, those being created included.", pool.Pool, *limit, have))
+			noun := "instances"
+			if *limit == 1 {
+				noun = "instance"
+			}
+			return overLimit("instances", "an instance", fmt.Sprintf("The pool %q may have %d %s: %s taken, and one more is asked for. Those being created count.",
+				pool.Pool, *limit, noun, are(have)))
 		}
 	}
 	if limit := pool.Limits.Price(); limit != nil {
@@ -183,7 +188,7 @@ func (a *Account) checkMachineLimits(ctx context.Context, l *ledger, pool refere
 		have := decimal(total)
 		addPrice(total, b.price)
 		if total.Cmp(limit) > 0 {
-			return overLimit("price_per_hour", "an instance", fmt.Sprintf("The pool %q may cost %s an hour and costs %s, machines being created included; this one adds %s.",
+			return overLimit("price_per_hour", "an instance", fmt.Sprintf("The pool %q may cost %s an hour: it costs %s, and this instance adds %s. Those being created count.",
 				pool.Pool, decimal(limit), have, decimal(b.price)))
 		}
 	}
@@ -209,10 +214,21 @@ func (a *Account) checkDiskLimit(ctx context.Context, l *ledger, pool reference.
 		have += other.diskGiB
 	}
 	if limit := *pool.Limits.DiskGiB; have+b.diskGiB > limit {
-		return overLimit("disk_gib", "a volume", fmt.Sprintf("The pool %q may have %d GiB of volumes and has %d GiB without this one, volumes being made or grown included; this one takes %d GiB.",
-			pool.Pool, limit, have, b.diskGiB))
+		return overLimit("disk_gib", "a volume", fmt.Sprintf("The pool %q may have %d GiB of volumes: %s taken, and %d more %s asked for. "+
+			"Volumes being made or grown count, and the one that is asked for counts with its new size only.",
+			pool.Pool, limit, are(have), b.diskGiB, verb(b.diskGiB)))
 	}
 	return nil
+}
+
+// are is a number with its verb.
+func are(n int64) string { return fmt.Sprintf("%d %s", n, verb(n)) }
+
+func verb(n int64) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // decimal is a price as people write it, to eight places.

@@ -140,3 +140,13 @@ func (a *Account) Find(ctx context.Context, pool, key string) (*backends.Machine
 func (a *Account) Read(ctx context.Context, pool, id string) (backends.Machine, error) {
 	return a.machines.refresh(ctx, pool, id)
 }
+
+// ReadOwned is Read for what a state knows of. Where another machine has got the id
+// since, it is NOT_FOUND.
+func (a *Account) ReadOwned(ctx context.Context, o Owned) (backends.Machine, error) {
+	m, err := a.machines.refresh(ctx, o.Pool, o.ID)
+	if err == nil && !m.Partial && a.machines.isStrangers(m.Marks, o.Key, o.Claim) {
+		return backends.Machine{}, a.machines.reader.gone(o.ID)
+	}
+	return m, err
+}

@@ -24,11 +24,8 @@ func (a *Account) Delete(ctx context.Context, o Owned) (left bool, err error) {
 	if m == nil || left || err != nil {
 		return left, err
 	}
-	going, err := a.confirmGoing(ctx, m.ID)
+	going, err := a.deleteMachine(ctx, o.Pool, *m)
 	if err != nil {
-		return false, err
-	}
-	if err := a.deleteMachine(ctx, o.Pool, *m, going); err != nil {
 		return false, err
 	}
 	for _, v := range going {
@@ -39,19 +36,35 @@ func (a *Account) Delete(ctx context.Context, o Owned) (left bool, err error) {
 	return false, nil
 }
 
-// deleteMachine deletes a machine, with its volumes in one call where the cloud can.
-func (a *Account) deleteMachine(ctx context.Context, pool string, m backends.Machine, going []backends.Volume) error {
+// deleteMachine deletes a machine, and returns the volumes that go with it: where the
+// cloud can, they were named in the one call. What attaches and detaches its volumes
+// waits until it is gone.
+func (a *Account) deleteMachine(ctx context.Context, pool string, m backends.Machine) (going []backends.Volume, err error) {
 	unlock, err := a.machines.lock(ctx, m.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
-	call := a.Backend.DeleteMachine
-	if d, ok := a.Backend.(backends.SelectiveDestroyer); ok && len(going) > 0 {
-		call = func(ctx context.Context, m backends.Machine) error { return d.DeleteMachineWith(ctx, m, going) }
+	d, selective := a.Backend.(backends.SelectiveDestroyer)
+	for try := 0; ; try++ {
+		if going, err = a.confirmGoing(ctx, m.ID); err != nil {
+			return nil, err
+		}
+		call := a.Backend.DeleteMachine
+		if selective && len(going) > 0 {
+			call = func(ctx context.Context, m backends.Machine) error { return d.DeleteMachineWith(ctx, m, going) }
+		}
+		err = a.machines.erase(ctx, pool, m, call)
+		if selective && len(going) > 0 && try < goingTries && backends.HasReason(err, backends.ReasonInvalid) {
+			// One was detached by someone else meanwhile: it doesn't go.
+			continue
+		}
+		return going, err
 	}
-	return a.machines.erase(ctx, pool, m, call)
 }
+
+// goingTries bounds how often the volumes that go with a machine are looked up anew.
+const goingTries = 3
 
 // GoingWith are the volumes that are deleted with a machine, as a recent list shows
 // them.
@@ -60,7 +73,7 @@ func (a *Account) GoingWith(ctx context.Context, machine string) ([]backends.Vol
 		return nil, nil
 	}
 	// They may be of another pool of the account.
-	v, err := a.volumes.reader.list(ctx, backends.Filter{Account: a.id}, time.Now().Add(-refreshAge))
+	v, err := a.volumes.reader.list(ctx, backends.Filter{Account: a.id}, time.Now().Add(-lookUpAge))
 	if err != nil {
 		return nil, err
 	}

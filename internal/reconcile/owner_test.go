@@ -154,7 +154,7 @@ func TestListThatIsNotFoundDeletesNothing(t *testing.T) {
 		c := newCloud()
 		account, pool := c.account(t)
 		m, owned := created(t, account, pool)
-		time.Sleep(time.Minute)
+		time.Sleep(2 * refreshAge)
 		c.listErr = backends.Errorf(backends.NotFound, "no such list")
 		if _, err := account.Read(t.Context(), owned.Pool, m.ID); err == nil || backends.HasCode(err, backends.NotFound) {
 			t.Errorf("read: %v", err)

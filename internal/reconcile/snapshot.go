@@ -178,9 +178,7 @@ func (a *Account) CreateSnapshot(ctx context.Context, w SnapshotWish) (SnapshotC
 	}
 	store := a.snapshotStore(w.Kind)
 	pool := w.Pool.PoolRef().ID()
-	if w.Kind == backends.SharedVolume && len(w.Spec.Marks.Claim) > backends.FixedClaimLength {
-		w.Spec.Marks.Claim = w.Spec.Marks.Claim[:backends.FixedClaimLength]
-	}
+	w.Spec.Marks.Claim = k.claim(w.Spec.Marks.Claim)
 	made, err := k.create(ctx, recipe[backends.Snapshot]{
 		pool: w.Pool, marks: w.Spec.Marks,
 		reserve: func(context.Context) (func(), error) { return func() {}, nil },
@@ -275,4 +273,10 @@ func (a *Account) DeleteSnapshot(ctx context.Context, o SnapshotOwned) (left boo
 		}
 	}
 	return false, nil
+}
+
+// CanMarkSnapshot tells whether a snapshot that something else made can become ours.
+func (a *Account) CanMarkSnapshot(kind backends.VolumeKind) bool {
+	k := a.snapshotsOf(kind)
+	return k != nil && !k.fixed
 }

@@ -158,9 +158,7 @@ func (a *Account) CreateVolume(ctx context.Context, w VolumeWish) (VolumeCreated
 	}
 	store := a.storeOf(w.Spec.Kind)
 	pool := w.Pool.PoolRef().ID()
-	if w.Spec.Kind == backends.SharedVolume && len(w.Spec.Marks.Claim) > backends.FixedClaimLength {
-		w.Spec.Marks.Claim = w.Spec.Marks.Claim[:backends.FixedClaimLength]
-	}
+	w.Spec.Marks.Claim = k.claim(w.Spec.Marks.Claim)
 	made, err := k.create(ctx, recipe[backends.Volume]{
 		pool: w.Pool, marks: w.Spec.Marks, refusal: w.Refusal,
 		reserve: func(ctx context.Context) (func(), error) {
@@ -215,4 +213,10 @@ func (a *Account) adoptedVolume(ctx context.Context, pool string, v backends.Vol
 		return v, err
 	}
 	return a.attachOnly(ctx, pool, v, w.Machines, nil)
+}
+
+// CanMark tells whether a volume that something else made can become ours.
+func (a *Account) CanMark(kind backends.VolumeKind) bool {
+	k := a.volumesOf(kind)
+	return k != nil && !k.fixed
 }

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -27,7 +28,7 @@ func (a *Account) CheckVolumeForm(spec backends.VolumeSpec) []*backends.Error {
 		}
 		return []*backends.Error{a.noVolumes(spec.Kind)}
 	}
-	return append(a.checkVolumeRules(spec), store.CheckForm(spec)...)
+	return explained(append(a.checkVolumeRules(spec), store.CheckForm(spec)...))
 }
 
 // CheckVolume holds a wish against the catalog too. The error is for a catalog that
@@ -38,7 +39,23 @@ func (a *Account) CheckVolume(ctx context.Context, spec backends.VolumeSpec) ([]
 		return a.CheckVolumeForm(spec), nil
 	}
 	issues, err := store.Check(ctx, spec)
-	return append(a.checkVolumeRules(spec), issues...), err
+	return explained(append(a.checkVolumeRules(spec), issues...)), err
+}
+
+// explained shows a reason that the specification names among an issue's details.
+func explained(issues []*backends.Error) []*backends.Error {
+	for i, e := range issues {
+		if _, ok := e.Details["reason"]; !ok && e.Reason == backends.ReasonSize {
+			c := *e
+			c.Details = maps.Clone(e.Details)
+			if c.Details == nil {
+				c.Details = map[string]any{}
+			}
+			c.Details["reason"] = string(e.Reason)
+			issues[i] = &c
+		}
+	}
+	return issues
 }
 
 // checkVolumeRules are the rules that are the same on every cloud.

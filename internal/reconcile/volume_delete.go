@@ -35,8 +35,8 @@ func (a *Account) DeleteVolume(ctx context.Context, o VolumeOwned, release []str
 	defer unlockVolume()
 	for _, m := range v.Machines {
 		if !slices.Contains(release, m) {
-			e := backends.Errorf(backends.InvalidState, "The volume %q (%s) is attached to %s, which this state doesn't know of, so it is not deleted.",
-				v.Name, v.ID, machineList(v.Machines))
+			e := backends.Errorf(backends.InvalidState, "The volume %q is attached to a machine that instances doesn't name. "+
+				"So it is not deleted: the volume %s is attached to %s.", v.Name, v.ID, machineList(v.Machines))
 			e.Details = map[string]any{"volume_id": v.ID}
 			return false, e.WithRemedy("Detach it there first, then destroy it.")
 		}

@@ -28,9 +28,12 @@ const (
 	goingWindow = 60 * time.Second
 	// defaultListLag is how long a new object may be missing from lists.
 	defaultListLag = 10 * time.Second
-	// refreshAge is how old a list may be for a refresh or a look-up: the objects of
-	// one plan share it. It is never scaled, since it is no wait.
-	refreshAge = 5 * time.Second
+	// refreshAge is how old a list may be for a refresh: the objects of one plan share
+	// it, also those of a long one. An Accounts lives as long as one configured provider,
+	// which is one run of a CLI. It is never scaled, since it is no wait.
+	refreshAge = time.Minute
+	// lookUpAge is how old a list may be for a look-up before something is made.
+	lookUpAge = 5 * time.Second
 )
 
 // poll is the pause before the nth poll of a wait, n from 0.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/digitalocean/godo"
@@ -54,6 +55,9 @@ type Client struct {
 	// going are the machines that this process has told to go with some of their
 	// volumes; see [Client.Diagnose].
 	going goingSet
+	// shareActions holds the last action that this process has started on a share, by
+	// the share's id; see [shares.Diagnose].
+	shareActions sync.Map
 }
 
 var (

@@ -21,7 +21,7 @@ func accountFields(endpoint string) []backends.Field {
 	return []backends.Field{
 		{
 			Name: "token", Type: backends.TypeString, Required: true, Secret: true,
-			Description: "A reference to an API token of the team. It is resolved for every request. A token with custom scopes needs those of `droplet`, `tag` and `actions`, and to read `sizes`, `regions`, `image`, `vpc` and `ssh_key`.",
+			Description: "A reference to an API token of the team. It is resolved for every request. A token with custom scopes needs those of `droplet`, `tag` and `actions`, and to read `sizes`, `regions`, `image`, `vpc` and `ssh_key`; for volumes and snapshots those of `block_storage`, `block_storage_action`, `block_storage_snapshot` and `snapshot` too, and for shared volumes those of `nfs`.",
 		},
 		{
 			Name: "region", Type: backends.TypeString, Check: stringCheck(checkSlug),

@@ -317,9 +317,13 @@ func TestTidy(t *testing.T) {
 	if err := c.Tidy(t.Context(), own); err != nil || len(cloud.Calls()) != 4 {
 		t.Errorf("%v, %v", counts(cloud), err)
 	}
-	for range 2 { // the pool's too; again changes nothing
-		if err := c.Tidy(t.Context(), second.Marks); err != nil || left() != "better-compute" {
-			t.Errorf("left %s, %v", left(), err)
+	pool := backends.Marks{Pool: second.Marks.Pool}
+	if err := c.Tidy(t.Context(), pool); err != nil || left() != "better-compute account:pacct_0123456789abcdefghjkmnpqrs" {
+		t.Errorf("without the pool: left %s, %v", left(), err)
+	}
+	for range 2 { // with the last account goes what all share; again changes nothing
+		if err := c.Tidy(t.Context(), backends.Marks{Account: second.Marks.Account}); err != nil || left() != "" {
+			t.Errorf("without the account: left %s, %v", left(), err)
 		}
 	}
 	cloud.ClearCalls()

@@ -288,6 +288,15 @@ func (c *Client) Tidy(ctx context.Context, marks backends.Marks) error {
 			return err
 		}
 	}
+	if marks.Account == "" {
+		return nil
+	}
+	// The last account of a project takes along what all objects share.
+	for _, tag := range []string{c.tags.name(tagComplete), c.tags.name(tagGoes), c.tags.name()} {
+		if err := c.tidy(ctx, tag); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

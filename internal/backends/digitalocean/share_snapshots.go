@@ -29,6 +29,9 @@ var (
 // SharedSnapshots implements [backends.SharedSnapshotter].
 func (c *Client) SharedSnapshots() backends.Snapshots { return shareSnapshots{c} }
 
+// FixedMarks implements [backends.Snapshots].
+func (shareSnapshots) FixedMarks() bool { return true }
+
 // Unfiltered implements [backends.Snapshots]: the API can't select by the marks.
 func (shareSnapshots) Unfiltered() bool { return true }
 

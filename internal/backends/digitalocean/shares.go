@@ -21,8 +21,9 @@ import (
 type shares struct{ *Client }
 
 var (
-	_ backends.SharedVolumer = (*Client)(nil)
-	_ backends.VolumeStore   = shares{}
+	_ backends.SharedVolumer   = (*Client)(nil)
+	_ backends.VolumeStore     = shares{}
+	_ backends.VolumeDiagnoser = shares{}
 )
 
 // SharedVolumes implements [backends.SharedVolumer].
@@ -30,6 +31,9 @@ func (c *Client) SharedVolumes() backends.VolumeStore { return shares{c} }
 
 // Unfiltered implements [backends.VolumeStore]: the API selects by the whole name.
 func (shares) Unfiltered() bool { return true }
+
+// FixedMarks implements [backends.VolumeStore].
+func (shares) FixedMarks() bool { return true }
 
 // nfsInactive is the status of a share that is attached to no VPC; godo has no
 // constant for it (OpenAPI, nfs_response).

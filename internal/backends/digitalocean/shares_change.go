@@ -70,6 +70,7 @@ func (s shares) Resize(ctx context.Context, v backends.Volume, sizeGiB int64) er
 	if err != nil {
 		return err
 	}
+	s.shareActions.Store(v.ID, answer.Action.ID)
 	return answer.failed(what)
 }
 
@@ -79,12 +80,34 @@ func (s shares) Delete(ctx context.Context, v backends.Volume) error {
 	if err := checkObject(what, v.ID); err != nil {
 		return err
 	}
-	err := s.tell(ctx, what,
-		request{method: http.MethodDelete, path: at("nfs", v.ID), query: inRegion(v.Region)})
+	var answer nfsAction
+	err := backends.Retry(ctx, backends.Idempotent, func(ctx context.Context) error {
+		answer = nfsAction{}
+		return s.try(ctx, what, request{method: http.MethodDelete, path: at("nfs", v.ID), query: inRegion(v.Region)}, &answer, nil)
+	})
+	if err == nil && answer.good() { // older versions of the API answer nothing
+		s.shareActions.Store(v.ID, answer.Action.ID)
+	}
 	if e := backends.AsError(err); e != nil && e.Details["status"] == http.StatusPreconditionFailed {
 		e = plain(err)
 		e.Code = backends.InvalidState
 		return e.WithRemedy("Delete the share's snapshots first: they don't outlive it.")
 	}
 	return err
+}
+
+// Diagnose implements [backends.VolumeDiagnoser] from the last action of the share
+// that this process has started: the API lists none.
+func (s shares) Diagnose(ctx context.Context, v backends.Volume) error {
+	id, ok := s.shareActions.Load(v.ID)
+	if !ok {
+		return nil
+	}
+	what := "Reading the action of " + calledVolume(v)
+	answer, err := call(ctx, s.Client, backends.Idempotent, what,
+		request{method: http.MethodGet, path: at("nfs", "actions", id)}, (*nfsAction).good)
+	if err != nil {
+		return err
+	}
+	return answer.failed(calledVolume(v))
 }

@@ -337,3 +337,53 @@ func TestFailedShare(t *testing.T) {
 		}
 	})
 }
+
+// The API accepts an action and says later that it failed; only who started it knows
+// its id.
+func TestFailedActionOfAShareIsDiagnosed(t *testing.T) {
+	for name, begin := range map[string]struct {
+		method, path string
+		do           func(t *testing.T, store backends.VolumeStore, v backends.Volume) error
+	}{
+		"resize": {"POST", "/nfs/*/actions", func(t *testing.T, store backends.VolumeStore, v backends.Volume) error {
+			t.Helper()
+			return store.Resize(t.Context(), v, 60)
+		}},
+		"delete": {"DELETE", "/nfs/*", func(t *testing.T, store backends.VolumeStore, v backends.Volume) error {
+			t.Helper()
+			return store.Delete(t.Context(), v)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, cloud := emulatedClient(t, emulated.Options{Boot: 20 * time.Second})
+				store := c.SharedVolumes()
+				v, err := store.Make(t.Context(), testShare(madeVPC(t, cloud, "main", shareRegion)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute) // of the bubble's clock
+				diagnose := func() error { return c.SharedVolumes().(backends.VolumeDiagnoser).Diagnose(t.Context(), v) }
+				if err := diagnose(); err != nil {
+					t.Errorf("before any action: %v", err)
+				}
+				fault(t, cloud, emulator.Rule{Method: begin.method, Path: begin.path, Kind: emulator.KindFailAction})
+				if err := begin.do(t, store, v); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute) // of the bubble's clock
+				if err := diagnose(); !backends.HasReason(err, backends.ReasonAction) {
+					t.Errorf("after a failed action: %v", err)
+				}
+				cloud.ClearFaults()
+				if err := store.Resize(t.Context(), v, 60); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute) // of the bubble's clock
+				if err := diagnose(); err != nil {
+					t.Errorf("after one that went well: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -21,13 +21,20 @@ type snapshots struct{ *Client }
 var (
 	_ backends.Snapshotter = (*Client)(nil)
 	_ backends.Snapshots   = snapshots{}
+	_ backends.OnePerKey   = snapshots{}
 )
 
 // Snapshots implements [backends.Snapshotter].
 func (c *Client) Snapshots() backends.Snapshots { return snapshots{c} }
 
+// OnePerKey implements [backends.OnePerKey]: names are unique on a volume.
+func (snapshots) OnePerKey() {}
+
 // Unfiltered implements [backends.Snapshots]: the API can't select by tags.
 func (snapshots) Unfiltered() bool { return true }
+
+// FixedMarks implements [backends.Snapshots].
+func (snapshots) FixedMarks() bool { return false }
 
 // CheckForm implements [backends.Snapshots]. The API takes any name.
 func (snapshots) CheckForm(backends.SnapshotSpec) []*backends.Error { return nil }

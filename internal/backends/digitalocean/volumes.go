@@ -32,6 +32,9 @@ func (c *Client) Volumes() backends.Volumes { return volumes{c} }
 // Unfiltered implements [backends.VolumeStore]: the API can't select by tags.
 func (volumes) Unfiltered() bool { return true }
 
+// FixedMarks implements [backends.VolumeStore].
+func (volumes) FixedMarks() bool { return false }
+
 // Device implements [backends.Volumes] by the path that the vendor's guides give
 // (https://docs.digitalocean.com/products/volumes, "mount"): the API doesn't show it.
 func (volumes) Device(name string) string {

@@ -24,13 +24,20 @@ var (
 	_ backends.Volumer         = (*Client)(nil)
 	_ backends.Volumes         = volumes{}
 	_ backends.VolumeDiagnoser = volumes{}
+	_ backends.OnePerKey       = volumes{}
 )
 
 // Volumes implements [backends.Volumer].
 func (c *Client) Volumes() backends.Volumes { return volumes{c} }
 
+// OnePerKey implements [backends.OnePerKey]: names are unique in a project.
+func (volumes) OnePerKey() {}
+
 // Unfiltered implements [backends.VolumeStore]: label selectors select.
 func (volumes) Unfiltered() bool { return false }
+
+// FixedMarks implements [backends.VolumeStore].
+func (volumes) FixedMarks() bool { return false }
 
 // Device implements [backends.Volumes]: the path is made from the volume's id.
 func (volumes) Device(string) string { return "" }

@@ -9,6 +9,7 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends/digitalocean"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends/hetzner"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends/proxmox"
 )
 
 // New checks and registers all clouds.
@@ -16,5 +17,6 @@ func New() (*backends.Registry, error) {
 	return backends.NewRegistry(
 		digitalocean.New(digitalocean.Options{}),
 		hetzner.New(hetzner.Options{}),
+		proxmox.New(proxmox.Options{}),
 	)
 }

@@ -85,7 +85,7 @@ func Cloud() emulator.Cloud {
 				SnapshotInterval: interval,
 			})
 		},
-		Account: func(address string) string {
+		Account: func(_ emulator.Service, address string) string {
 			return fmt.Sprintf("digitalocean = {\n  token    = \"env://%s\"\n  region   = \"fra1\"\n  endpoint = \"http://%s\"\n}", tokenVariable, address)
 		},
 		TokenVariable: tokenVariable,

@@ -7,12 +7,14 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator/digitalocean"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator/hetzner"
+	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator/proxmox"
 )
 
 // clouds are the emulators of the binary, in the order in which they are shown.
 var clouds = []emulator.Cloud{
 	hetzner.Cloud(),
 	digitalocean.Cloud(),
+	proxmox.Cloud(),
 }
 
 // defaultSnapshotInterval is that of the one cloud which has such a limit.

@@ -27,8 +27,9 @@ const about = `Usage: terraform-provider-bettercompute emulate [flags]
 
 Serves emulated clouds on loopback ports until it is interrupted. Nothing
 leaves this machine, nothing costs anything, and without -project any token
-that isn't empty works. The control API (GET and DELETE /calls, GET /objects, POST and DELETE
-/faults) lets tests count calls and inject failures.
+that isn't empty works (for Proxmox VE, one such as root@pam!name=anything). The
+control API (GET and DELETE /calls, GET /objects, POST and DELETE /faults) lets
+tests count calls and inject failures.
 
 `
 
@@ -48,6 +49,7 @@ func usageError(problems ...error) error {
 // options is the command line.
 type options struct {
 	addresses map[string]*string // by the clouds' names
+	makers    map[string]func(emulator.Settings) (emulator.Service, error)
 	control   string
 	state     string
 	settings  emulator.Settings
@@ -73,9 +75,11 @@ func (o *options) flags() *flag.FlagSet {
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
 	o.addresses = map[string]*string{}
+	o.makers = map[string]func(emulator.Settings) (emulator.Service, error){}
 	for _, cloud := range clouds {
 		o.addresses[cloud.Name] = flags.String(cloud.Name, cloud.Address,
 			"loopback `address` of the emulated "+cloud.Title+"; port 0 is any free port")
+		o.makers[cloud.Name] = cloud.Maker(flags)
 	}
 	flags.StringVar(&o.control, "control", "127.0.0.1:8800", "loopback `address` of the control API")
 	flags.StringVar(&o.state, "state", "", "`file` that keeps the objects from one run to the next")
@@ -111,7 +115,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	where := emulator.Listening{Control: o.control, Services: map[string]string{}}
 	services := make([]emulator.Service, len(clouds))
 	for i, cloud := range clouds {
-		services[i] = cloud.New(o.settings)
+		var err error
+		if services[i], err = o.makers[cloud.Name](o.settings); err != nil {
+			return fmt.Errorf("%s: %w", cloud.Name, err)
+		}
 		where.Services[cloud.Name] = *o.addresses[cloud.Name]
 	}
 	report := func(err error) { fmt.Fprintln(stderr, "emulate:", err) }
@@ -123,7 +130,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := e.Save(); err != nil {
 		return fmt.Errorf("-state %s: %w", o.state, err)
 	}
-	where.Ready = func(control string, bound map[string]string) { o.announce(stdout, control, bound) }
+	where.Ready = func(control string, bound map[string]string) { o.announce(stdout, services, control, bound) }
 	return errors.Join(e.ListenAndServe(ctx, where), e.Save())
 }
 
@@ -148,12 +155,12 @@ func (o *options) problems(flags *flag.FlagSet) []error {
 }
 
 // announce prints where everything is, with account attributes to paste.
-func (o *options) announce(stdout io.Writer, control string, bound map[string]string) {
+func (o *options) announce(stdout io.Writer, services []emulator.Service, control string, bound map[string]string) {
 	fmt.Fprintf(stdout, "Control API at http://%s (calls, objects, faults)\n", control)
-	for _, cloud := range clouds {
+	for i, cloud := range clouds {
 		address := bound[cloud.Name]
-		fmt.Fprintf(stdout, "\n%s at http://%s. In a bettercompute_provider_account:\n\n%s\n\n%s\n",
-			cloud.Title, address, indent(cloud.Account(address)), o.needs(cloud))
+		fmt.Fprintf(stdout, "\n%s at %s. In a bettercompute_provider_account:\n\n%s\n\n%s\n",
+			cloud.Title, emulator.URL(services[i], address), indent(cloud.Account(services[i], address)), o.needs(cloud))
 	}
 	fmt.Fprintln(stdout, "\nCtrl-C ends it.")
 }
@@ -162,6 +169,9 @@ func (o *options) announce(stdout io.Writer, control string, bound map[string]st
 // tokens of -project, which are not printed.
 func (o *options) needs(cloud emulator.Cloud) string {
 	if len(o.settings.Projects) == 0 {
+		if cloud.Token != "" {
+			return fmt.Sprintf("Any token of that form will do: export %s=%s", cloud.TokenVariable, cloud.Token)
+		}
 		return fmt.Sprintf("Any token will do: export %s=anything", cloud.TokenVariable)
 	}
 	names := slices.Compact(slices.Sorted(maps.Values(o.settings.Projects)))

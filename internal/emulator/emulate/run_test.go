@@ -6,6 +6,9 @@ package emulate
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -26,7 +29,7 @@ func TestRun(t *testing.T) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := Run(ctx, []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-control", "localhost:0", "-boot", "1ms", "-state", t.TempDir() + "/state.json", "-project", "secret-token=one"}, writer, io.Discard)
+		err := Run(ctx, []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-proxmox", "127.0.0.1:0", "-control", "localhost:0", "-boot", "1ms", "-state", t.TempDir() + "/state.json", "-project", "secret-token=one", "-project", "root@pam!tofu=secret-token=one"}, writer, io.Discard)
 		_ = writer.Close()
 		ended <- err
 	}()
@@ -50,7 +53,12 @@ func TestRun(t *testing.T) {
     region   = "fra1"
     endpoint = "(http://127\.0\.0\.1:[1-9]\d*)"
   \}$`).FindStringSubmatch(text)
-	if control == nil || account == nil || droplets == nil || !strings.Contains(text, "HCLOUD_TOKEN must hold a token that was given with -project (projects: one)") ||
+	cluster := regexp.MustCompile(`(?m)^  proxmox = \{
+    url             = "(https://127\.0\.0\.1:[1-9]\d*)"
+    token           = "env://PROXMOX_TOKEN"
+    tls_fingerprint = "((?:[0-9A-F]{2}:){31}[0-9A-F]{2})"
+  \}$`).FindStringSubmatch(text)
+	if control == nil || account == nil || droplets == nil || cluster == nil || !strings.Contains(text, "HCLOUD_TOKEN must hold a token that was given with -project (projects: one)") ||
 		strings.Contains(text, "secret-token") || strings.Contains(text, "Any token") {
 		t.Fatalf("printed %s", text)
 	}
@@ -72,6 +80,12 @@ func TestRun(t *testing.T) {
 	if status, err := get("GET", droplets[1]+"/v2/droplets", ""); status != 200 || err != nil {
 		t.Errorf("droplets: %d %v", status, err)
 	}
+	if status, err := getPinned(t, cluster[1]+"/api2/json/nodes", cluster[2]); status != 200 || err != nil {
+		t.Errorf("nodes: %d %v", status, err)
+	}
+	if status, err := getPinned(t, cluster[1]+"/api2/json/nodes", strings.Repeat("00:", 31)+"00"); err == nil {
+		t.Errorf("nodes, with another fingerprint: %d", status)
+	}
 	if status, err := get("POST", control[1]+"/faults", `{"service":"hetzner","kind":"hold"}`); status != 201 || err != nil {
 		t.Errorf("fault: %d %v", status, err)
 	}
@@ -89,6 +103,72 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// getPinned gets something from a server that is known by its certificate's
+// fingerprint only.
+func getPinned(t *testing.T, address, fingerprint string) (int, error) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{
+		MinVersion:         tls.VersionTLS13,
+		InsecureSkipVerify: true, // the fingerprint is looked at instead
+		VerifyConnection: func(state tls.ConnectionState) error {
+			sum := sha256.Sum256(state.PeerCertificates[0].Raw)
+			if !strings.EqualFold(hex.EncodeToString(sum[:]), strings.ReplaceAll(fingerprint, ":", "")) {
+				return errors.New("another certificate")
+			}
+			return nil
+		},
+	}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Authorization", "PVEAPIToken=root@pam!tofu=secret-token")
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
+}
+
+// TestPlainHTTP: the account then has no fingerprint.
+func TestPlainHTTP(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := Run(ctx, []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-proxmox", "127.0.0.1:0", "-control", "127.0.0.1:0", "-proxmox-http", "-proxmox-deny", "/=Sys.Audit", "-proxmox-nodes", "alpha"}, writer, io.Discard)
+		_ = writer.Close()
+		ended <- err
+	}()
+	var printed strings.Builder
+	buffer := make([]byte, 4096)
+	for !strings.Contains(printed.String(), "Ctrl-C") {
+		n, err := reader.Read(buffer)
+		printed.Write(buffer[:n])
+		if err != nil {
+			t.Fatalf("ended early: %v, after %s", <-ended, &printed)
+		}
+	}
+	cluster := regexp.MustCompile(`(?m)^  proxmox = \{
+    url   = "(http://127\.0\.0\.1:[1-9]\d*)"
+    token = "env://PROXMOX_TOKEN"
+  \}$`).FindStringSubmatch(printed.String())
+	if cluster == nil || !strings.Contains(printed.String(), "export PROXMOX_TOKEN='root@pam!tofu=anything'") {
+		t.Fatalf("printed %s", &printed)
+	}
+	for path, want := range map[string]int{"/nodes": 200, "/nodes/alpha/status": 403, "/nodes/pve1/qemu": 500} {
+		if status, err := getPinned(t, cluster[1]+"/api2/json"+path, ""); status != want || err != nil {
+			t.Errorf("%s: %d %v", path, status, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
 func TestBadArguments(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -102,6 +182,11 @@ func TestBadArguments(t *testing.T) {
 		{[]string{"-latency", "much"}, "-latency: say a duration such as 5s"},
 		{[]string{"-rate-limit", "-1"}, "-rate-limit: say a whole number, 0 or more"},
 		{[]string{"-digitalocean", "0.0.0.0:0"}, "-digitalocean: \"0.0.0.0:0\" is not a loopback address"},
+		{[]string{"-proxmox", "0.0.0.0:0"}, "-proxmox: \"0.0.0.0:0\" is not a loopback address"},
+		{[]string{"-proxmox-deny", "VM.Clone"}, "-proxmox-deny: a denial is given as PATH=PRIVILEGE"},
+		{[]string{"-proxmox-version", "7"}, "-proxmox-version: say 8 or 9"},
+		{[]string{"-proxmox-nodes", "a,b_c"}, "-proxmox-nodes: \"b_c\" is not the name of a node"},
+		{[]string{"-proxmox-scale", "0"}, "-proxmox-scale: say a number above 0"},
 		{[]string{"-snapshot-interval", "-1s"}, "-snapshot-interval: must not be negative"},
 		{[]string{"-project", "hunter2"}, "-project: a project is given as TOKEN=NAME"},
 		{[]string{"now"}, `unexpected argument "now"`},
@@ -132,7 +217,7 @@ func TestBadArguments(t *testing.T) {
 func TestStateThatCannotBeWritten(t *testing.T) {
 	var stdout bytes.Buffer
 	file := filepath.Join(t.TempDir(), "missing", "state.json")
-	err := Run(t.Context(), []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-control", "127.0.0.1:0", "-state", file}, &stdout, io.Discard)
+	err := Run(t.Context(), []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-proxmox", "127.0.0.1:0", "-control", "127.0.0.1:0", "-state", file}, &stdout, io.Discard)
 	if !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), "-state "+file) || stdout.Len() > 0 {
 		t.Errorf("%v, after %s", err, &stdout)
 	}

@@ -87,7 +87,7 @@ func Cloud() emulator.Cloud {
 				Projects:  settings.Projects,
 			})
 		},
-		Account: func(address string) string {
+		Account: func(_ emulator.Service, address string) string {
 			return fmt.Sprintf("hetzner_cloud = {\n  token    = \"env://%s\"\n  endpoint = \"http://%s/v1\"\n}", tokenVariable, address)
 		},
 		TokenVariable: tokenVariable,

@@ -1,0 +1,210 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package proxmox
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// desired are the options that a VM lacks to be what a wish says: what it has
+// already is left out, and so is what the wish says nothing about. custom is the
+// option cicustom for its user data, "" for none.
+func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n note, custom string) url.Values {
+	out := url.Values{}
+	set := func(name, value string) {
+		if value != "" && config.get(name) != value {
+			out.Set(name, value)
+		}
+	}
+	set("name", spec.Name)
+	if s, ok := parseOffer(spec.Offer); ok {
+		if config.cpus() != s.cpus {
+			out.Set("cores", strconv.FormatInt(s.cpus, 10))
+			if config["sockets"].number() > 1 {
+				out.Set("sockets", "1")
+			}
+		}
+		if config.memoryMiB() != s.memoryGiB<<10 {
+			out.Set("memory", strconv.FormatInt(s.memoryGiB<<10, 10))
+		}
+	}
+	set("description", describe(n, vmid, config.get("description")))
+	tags := joinTags(foreignTags(config.tags()), specTags(spec), n.tags(vmid))
+	if joinTags(config.tags()) != tags {
+		out.Set("tags", tags)
+	}
+	if spec.Options.Has("cpu_type") {
+		if properties(config.get("cpu"), "cputype").get("cputype") != spec.Options.String("cpu_type") {
+			out.Set("cpu", spec.Options.String("cpu_type"))
+		}
+	}
+	if spec.Options.Has("on_boot") && config["onboot"].isTrue() != spec.Options.Bool("on_boot") {
+		out.Set("onboot", flag(spec.Options.Bool("on_boot")))
+	}
+	for name, value := range cards(config, spec) {
+		out.Set(name, value)
+	}
+	if drive, _ := config.cloudInit(); drive != "" {
+		for name, value := range cloudInitOptions(spec) {
+			if !properties(config.get(name), "").same(properties(value, "")) {
+				out.Set(name, value)
+			}
+		}
+		if custom != "" {
+			set("cicustom", custom)
+		}
+	}
+	return out
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+// cloudInitOptions are those that tell the guest of its network and keys. With user
+// data the keys are in that: it replaces what Proxmox VE would write.
+func cloudInitOptions(spec backends.MachineSpec) map[string]string {
+	out := map[string]string{}
+	configs := spec.Options.List("ip_config")
+	for i, e := range configs {
+		if config, ok := e.(backends.Values); ok {
+			if text := ipConfig(config); text != "" {
+				out["ipconfig"+strconv.Itoa(i)] = text
+			}
+		}
+	}
+	if len(configs) == 0 {
+		out["ipconfig0"] = "ip=dhcp"
+	}
+	if dns := spec.Options.Object("dns"); dns != nil {
+		if servers := dns.Strings("servers"); len(servers) > 0 {
+			out["nameserver"] = strings.Join(servers, " ")
+		}
+		if dns.Has("domain") {
+			out["searchdomain"] = dns.String("domain")
+		}
+	}
+	if len(spec.SSHKeys) > 0 && !hasUserData(spec) {
+		out["sshkeys"] = encodeKeys(spec.SSHKeys)
+	}
+	return out
+}
+
+// encodeKeys writes keys as the option sshkeys has them: percent-encoded as a whole,
+// a blank as %20, which the form then encodes once more.
+func encodeKeys(keys []string) string {
+	lines := make([]string, len(keys))
+	for i, k := range keys {
+		lines[i] = strings.TrimSpace(k)
+	}
+	return strings.ReplaceAll(url.QueryEscape(strings.Join(lines, "\n")), "+", "%20")
+}
+
+func ipConfig(config backends.Values) string {
+	var l propertyList
+	for _, pair := range [][2]string{{"ip", "ipv4"}, {"gw", "gateway"}, {"ip6", "ipv6"}, {"gw6", "gateway6"}} {
+		if v := config.String(pair[1]); v != "" {
+			l = append(l, property{pair[0], v})
+		}
+	}
+	return l.String()
+}
+
+// maxCards is how many network cards a VM may have.
+const maxCards = 32
+
+// cards are the network cards that differ from a wish. A card keeps its MAC address
+// unless the wish names one, and what a wish says nothing about; cards behind those
+// of the wish are left as they are.
+func cards(config vmConfig, spec backends.MachineSpec) map[string]string {
+	out := map[string]string{}
+	devices := spec.Options.List("network_devices")
+	if len(devices) == 0 && spec.Network != "" {
+		devices = []any{backends.Values{}}
+	}
+	for i, e := range devices[:min(len(devices), maxCards)] {
+		device, ok := e.(backends.Values)
+		if !ok {
+			continue
+		}
+		name := "net" + strconv.Itoa(i)
+		has := config.get(name)
+		model, mac, rest := card(has)
+		model = cmp.Or(device.String("model"), model, "virtio")
+		mac = cmp.Or(device.String("mac_address"), mac)
+		bridge := device.String("bridge")
+		if i == 0 {
+			bridge = cmp.Or(bridge, spec.Network)
+		}
+		rest = rest.set("bridge", cmp.Or(bridge, rest.get("bridge"), "vmbr0"))
+		if device.Has("vlan_id") {
+			rest = rest.set("tag", strconv.FormatInt(device.Int("vlan_id"), 10))
+		}
+		if device.Has("firewall") {
+			rest = rest.set("firewall", flag(device.Bool("firewall")))
+		}
+		if device.Has("mtu") {
+			rest = rest.set("mtu", strconv.FormatInt(device.Int("mtu"), 10))
+		}
+		text := cardText(model, mac, rest)
+		if !properties(text, "model").same(properties(has, "model")) {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+// plannedAddresses are the static addresses of a wish, in the order of its cards.
+func plannedAddresses(spec backends.MachineSpec) []backends.Address {
+	var out []backends.Address
+	for _, e := range spec.Options.List("ip_config") {
+		config, ok := e.(backends.Values)
+		if !ok {
+			continue
+		}
+		for _, name := range []string{"ipv4", "ipv6"} {
+			text, _, static := strings.Cut(config.String(name), "/")
+			if a, ok := addressOf(text); static && ok && !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// grown is the size to which a VM's boot disk must grow for an offer, in bytes; 0
+// where it needn't: disks are never shrunk.
+func (c *Client) grown(config vmConfig, offer string) (int64, error) {
+	s, ok := parseOffer(offer)
+	if !ok || s.diskGiB == 0 {
+		return 0, nil
+	}
+	have, there := config.diskSize(c.account.disk)
+	if !there {
+		return 0, backends.Errorf(backends.InvalidInput, "The VM has no disk %s, so it can't be grown to the offer's size.", c.account.disk).At("image").
+			WithRemedy("Set the account's disk to the template's boot disk.")
+	}
+	if have >= s.diskGiB*gib {
+		return 0, nil
+	}
+	return s.diskGiB * gib, nil
+}
+
+// sizeParam is a size as the resize call takes it.
+func sizeParam(bytes int64) string {
+	if bytes%gib == 0 {
+		return fmt.Sprintf("%dG", bytes/gib)
+	}
+	return strconv.FormatInt(bytes, 10)
+}
