@@ -13,6 +13,7 @@ import (
 	"mime/multipart"
 	"net/textproto"
 	"strings"
+	"unicode/utf8"
 )
 
 // mergeType lets our part add to what the user's part says: lists grow, and what
@@ -143,4 +144,28 @@ func transferEncoding(body []byte) (name string, encoded []byte) {
 		}
 	}
 	return "7bit", body
+}
+
+// CheckUserData measures what is sent as user data, hostname and keys included,
+// against a cloud's limit in KiB. It names no input: a CLI would print the source
+// line of user_data (DESIGN.md §5).
+func (s MachineSpec) CheckUserData(cloud string, limitKiB int) []*Error {
+	data, err := s.CloudInit()
+	switch {
+	case err != nil:
+		if e := AsError(err); e != nil {
+			return []*Error{e}
+		}
+		return []*Error{Errorf(InvalidInput, "The user data can't be joined with ssh_keys.")}
+	case len(data) > limitKiB<<10:
+		return []*Error{Errorf(InvalidInput,
+			"The user data is too long: with the hostname and ssh_keys it is %d bytes, and %s takes %d (%d KiB).",
+			len(data), cloud, limitKiB<<10, limitKiB).
+			WithRemedy("Let the guest fetch the rest, or compress parts of it (cloud-init's write_files takes gz+b64).")}
+	case !utf8.Valid(data):
+		return []*Error{Errorf(InvalidInput,
+			"The user data is not UTF-8 text, which is all that %s's API can carry.", cloud).
+			WithRemedy("Encode binary parts with base64.")}
+	}
+	return nil
 }

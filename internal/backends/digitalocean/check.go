@@ -6,15 +6,14 @@ package digitalocean
 import (
 	"context"
 	"strconv"
-	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
-// maxUserData is the API's limit in bytes.
-const maxUserData = 64 << 10
+// maxUserDataKiB is the API's limit.
+const maxUserDataKiB = 64
 
 // CheckMachine implements [backends.Backend]. It reads the catalog, the image, and
 // the VPC and SSH keys that the wish names: all at the same time, each once in ten
@@ -95,7 +94,7 @@ func (c *Client) CheckForm(spec backends.MachineSpec) []*backends.Error {
 		issues = append(issues, issue)
 	}
 	issues = append(issues, c.tags.checkLabels(spec.Labels)...)
-	return append(issues, checkUserData(spec)...)
+	return append(issues, spec.CheckUserData("DigitalOcean", maxUserDataKiB)...)
 }
 
 // checkBackups refuses a policy that the API would drop, or a plan that it can't
@@ -110,28 +109,6 @@ func checkBackups(options backends.Values) *backends.Error {
 			WithRemedy("Set backups = true too.")
 	case policy.String("plan") == "daily" && policy.Has("weekday"):
 		return backends.Errorf(backends.InvalidInput, "Daily backups have no weekday.").At(attribute, "backup_policy", "weekday")
-	}
-	return nil
-}
-
-// checkUserData measures what is sent, hostname and keys included. It names no
-// input: a CLI would print the source line of user_data (DESIGN.md §5).
-func checkUserData(spec backends.MachineSpec) []*backends.Error {
-	data, err := spec.CloudInit()
-	switch {
-	case err != nil:
-		if e := backends.AsError(err); e != nil {
-			return []*backends.Error{e}
-		}
-		return []*backends.Error{backends.Errorf(backends.InvalidInput, "The user data can't be joined with ssh_keys.")}
-	case len(data) > maxUserData:
-		return []*backends.Error{backends.Errorf(backends.InvalidInput,
-			"The user data is too long: with the hostname and ssh_keys it is %d bytes, and DigitalOcean takes %d (64 KiB).", len(data), maxUserData).
-			WithRemedy("Let the guest fetch the rest, or compress parts of it (cloud-init's write_files takes gz+b64).")}
-	case !utf8.Valid(data):
-		return []*backends.Error{backends.Errorf(backends.InvalidInput,
-			"The user data is not UTF-8 text, which is all that DigitalOcean's API can carry.").
-			WithRemedy("Encode binary parts with base64.")}
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (c *Client) Reinstall(ctx context.Context, m backends.Machine, spec backend
 
 // ReinstallWithUserData implements [backends.UserDataReinstaller].
 func (c *Client) ReinstallWithUserData(ctx context.Context, m backends.Machine, spec backends.MachineSpec) error {
-	if issues := checkUserData(spec); len(issues) > 0 {
+	if issues := spec.CheckUserData("Hetzner", maxUserDataKiB); len(issues) > 0 {
 		return issues[0]
 	}
 	data, err := spec.CloudInit()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 	"golang.org/x/sync/errgroup"
@@ -15,8 +14,8 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
-// maxUserData is the API's limit in bytes.
-const maxUserData = 32 << 10
+// maxUserDataKiB is the API's limit.
+const maxUserDataKiB = 32
 
 // CheckMachine implements [backends.Backend]. It reads the catalog, the image, and
 // the networks, firewalls, placement group and SSH keys that the wish names: all at
@@ -198,7 +197,7 @@ func (c *Client) CheckForm(spec backends.MachineSpec) []*backends.Error {
 	}
 	issues = append(issues, checkNetworks(spec.Options.List("networks"))...)
 	issues = append(issues, checkLabels(spec.Labels, c.marks.prefix)...)
-	return append(issues, checkUserData(spec)...)
+	return append(issues, spec.CheckUserData("Hetzner", maxUserDataKiB)...)
 }
 
 func checkNetworks(networks []any) []*backends.Error {
@@ -217,28 +216,6 @@ func checkNetworks(networks []any) []*backends.Error {
 		seen[id] = true
 	}
 	return issues
-}
-
-// checkUserData measures what is sent, hostname and keys included. It names no
-// input: a CLI would print the source line of user_data (DESIGN.md §5).
-func checkUserData(spec backends.MachineSpec) []*backends.Error {
-	data, err := spec.CloudInit()
-	switch {
-	case err != nil:
-		if e := backends.AsError(err); e != nil {
-			return []*backends.Error{e}
-		}
-		return []*backends.Error{backends.Errorf(backends.InvalidInput, "The user data can't be joined with ssh_keys.")}
-	case len(data) > maxUserData:
-		return []*backends.Error{backends.Errorf(backends.InvalidInput,
-			"The user data is too long: with the hostname and ssh_keys it is %d bytes, and Hetzner takes %d (32 KiB).", len(data), maxUserData).
-			WithRemedy("Let the guest fetch the rest, or compress parts of it (cloud-init's write_files takes gz+b64).")}
-	case !utf8.Valid(data):
-		return []*backends.Error{backends.Errorf(backends.InvalidInput,
-			"The user data is not UTF-8 text, which is all that Hetzner's API can carry.").
-			WithRemedy("Encode binary parts with base64.")}
-	}
-	return nil
 }
 
 // checkAddressless refuses a server that nothing could reach. A network that isn't
