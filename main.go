@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -102,12 +103,28 @@ func runCommand(c command, args []string, stdout, stderr io.Writer) int {
 }
 
 // serve is the plugin.
-func serve(stderr io.Writer, debug bool) int {
-	if err := provider.Serve(context.Background(), version, debug); err != nil {
+func serve(stderr io.Writer, debugger bool) int {
+	boundMemory()
+	if err := provider.Serve(context.Background(), version, debugger); err != nil {
 		fmt.Fprintln(stderr, "terraform-provider-bettercompute:", err)
 		return 1
 	}
 	return 0
+}
+
+// The garbage collector's settings, unless the user has set them (GOGC, GOMEMLIMIT). A
+// plugin makes much garbage in a short life: it collects seldom while it is small, and
+// often before it is large.
+const (
+	collectAtGrowth = 400       // percent
+	memoryLimit     = 128 << 20 // bytes
+)
+
+func boundMemory() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(collectAtGrowth)
+		debug.SetMemoryLimit(memoryLimit)
+	}
 }
 
 func usage(w io.Writer) {

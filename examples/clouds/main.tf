@@ -1,6 +1,9 @@
 # One configuration for three clouds: what differs between them is in `clouds`, and
 # the blocks below are the same for all. Tokens are in HCLOUD_TOKEN, DIGITALOCEAN_TOKEN
-# and PROXMOX_TOKEN. With the variables it runs against the emulators.
+# and PROXMOX_TOKEN. With the variables it runs against the emulators:
+#
+#   export TF_VAR_hetzner=http://127.0.0.1:8801/v1 TF_VAR_digitalocean=http://127.0.0.1:8802
+#   export TF_VAR_proxmox='{ url = "https://127.0.0.1:8803", tls_fingerprint = "AC:B9:..." }'
 
 terraform {
   required_providers {

@@ -1,6 +1,10 @@
 # Three VMs on a Proxmox VE cluster of your own, with addresses that are known in the
-# plan. The token is in PROXMOX_TOKEN, as user@realm!tokenid=secret. With
-# -var url=... and -var tls_fingerprint=... it runs against the emulator.
+# plan. The token is in PROXMOX_TOKEN, as user@realm!tokenid=secret; the guide "Proxmox
+# VE" says which privileges it needs, how to make the template, and where the
+# fingerprint is. Against the emulator, which takes any token of that form:
+#
+#   export PROXMOX_TOKEN='root@pam!tofu=anything' TF_VAR_url=https://127.0.0.1:8803
+#   export TF_VAR_tls_fingerprint="AC:B9:..."   # as the emulator prints it
 
 terraform {
   required_providers {

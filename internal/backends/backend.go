@@ -45,6 +45,13 @@ type Backend interface {
 	// (marks without Complete), and returns it before it runs. It does not look the
 	// key up. A name that the cloud wants unique and another object holds is a
 	// [NameTaken].
+	//
+	// With an error it returns the machine, as far as it is known, if the cloud may be
+	// making it all the same and only the wait for that has ended (an interrupt, a
+	// time-out): at least its id and our marks. It is recorded then, since nothing
+	// but its id may lead to it, so that the next run finishes or deletes it. Should it
+	// not be there then, it is gone; should its id be another's, it is a stranger. With
+	// any other error the machine is the zero value.
 	MakeMachine(ctx context.Context, spec MachineSpec) (Machine, error)
 
 	// GetMachine is the machine with that id; NOT_FOUND when it is gone.
@@ -72,8 +79,9 @@ type Finisher interface {
 
 // Lister lists. Without it every read is a get.
 type Lister interface {
-	// ListMachines are the managed machines of an account or pool, in no order.
-	ListMachines(ctx context.Context, filter Filter) ([]Machine, error)
+	// ListMachines are the managed machines of an account or pool, in no order. A
+	// machine can come twice when pages are read while others come and go.
+	ListMachines(ctx context.Context, filter Filter) (Listing[Machine], error)
 }
 
 // Powerer changes power. It returns once the cloud has accepted the action; the
@@ -97,6 +105,14 @@ type UserDataReinstaller interface {
 	ReinstallWithUserData(ctx context.Context, m Machine, spec MachineSpec) error
 }
 
+// Sweeper is for a cloud where something that is made for a machine is kept apart from
+// it, such as a file with its user data. It goes when the machine is deleted; a
+// Sweeper also finds it when the machine was deleted by someone else.
+type Sweeper interface {
+	// SweepMachine removes what is kept for a machine with that key, which is gone.
+	SweepMachine(ctx context.Context, key string) error
+}
+
 // Protector switches the cloud's deletion protection and waits for it.
 type Protector interface {
 	Protect(ctx context.Context, m Machine, protected bool) error
@@ -109,6 +125,14 @@ type Addresser interface {
 	// ReadAddresses asks the guest. It doesn't wait; a guest that can't be asked has
 	// none.
 	ReadAddresses(ctx context.Context, m Machine) ([]Address, error)
+}
+
+// Comparer is for a cloud that shows how a machine is configured. A plan that takes an
+// imported machine over asks it, once, whether there is anything to say about its options.
+type Comparer interface {
+	// HasOptions tells whether the machine already is what the cloud's own options of a
+	// wish and its network say.
+	HasOptions(ctx context.Context, id string, spec MachineSpec) (bool, error)
 }
 
 // Diagnoser explains a machine that doesn't reach the state it should: it returns

@@ -40,7 +40,7 @@ func (c *Cached[T]) Get(ctx context.Context) (T, error) {
 	f := c.flight
 	if f == nil {
 		// The fetch outlives the caller who started it, and ends when nobody waits.
-		fetchCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		fetchCtx, cancel := context.WithCancel(Detached(ctx))
 		f = &cachedFlight[T]{done: make(chan struct{}), cancel: cancel}
 		c.flight = f
 		go c.fetch(fetchCtx, f)

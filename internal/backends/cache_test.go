@@ -73,3 +73,22 @@ func TestCachedFetchOutlivesTheCallerWhoGaveUp(t *testing.T) {
 		}
 	})
 }
+
+// TestCachedOutlivesAnInterruptedCall: who begins a fetch inside a call with grace may
+// be told to stop; what others wait for goes on, its waits included.
+func TestCachedOutlivesAnInterruptedCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Cached[int]{Lifetime: time.Minute, Fetch: func(ctx context.Context) (int, error) {
+			return 1, Sleep(Caller(ctx), time.Second)
+		}}
+		ctx, cancel := context.WithCancel(t.Context())
+		call, done := Grace(ctx)
+		defer done()
+		go func() { _, _ = c.Get(call) }()
+		synctest.Wait()
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if got, err := c.Get(t.Context()); got != 1 || err != nil {
+			t.Errorf("got %d, %v", got, err)
+		}
+	})
+}

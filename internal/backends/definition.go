@@ -57,8 +57,22 @@ type Environment struct {
 	Secrets Secrets
 	// Transport carries the requests; nil means a transport of [NewTransport].
 	Transport http.RoundTripper
+	// Wrap is put around the transport that carries the requests, be it this one or
+	// the backend's own, to count or record them; see [Environment.Wrapped]. Optional.
+	Wrap      func(http.RoundTripper) http.RoundTripper
 	UserAgent string
 	Log       *slog.Logger // never nil
+	// Limits are the limiters to share; nil: those of the process (see [LimitsOf]).
+	Limits *Limits
+}
+
+// Wrapped is a transport as a backend uses it: with what [Environment.Wrap] puts
+// around it.
+func (e Environment) Wrapped(transport http.RoundTripper) http.RoundTripper {
+	if e.Wrap == nil {
+		return transport
+	}
+	return e.Wrap(transport)
 }
 
 var definitionID = regexp.MustCompile(`^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$`)

@@ -34,9 +34,22 @@ func (a About) Going() bool { return a.State == StateDeleting || a.State == Stat
 type Filter struct {
 	Account string // of this account's id
 	Pool    string // of this pool's id
+	// Phase narrows a list to the objects that are waited for. It is set only where the
+	// cloud can select so: see [PhaseLister].
+	Phase Phase
 }
 
-// Holds tells whether an object with these marks is one that the filter selects.
+// Phase is a part of an object's life in which it is waited for.
+type Phase string
+
+// The phases.
+const (
+	PhaseMaking Phase = "making" // not marked complete yet
+	PhaseGoing  Phase = "going"  // being deleted
+)
+
+// Holds tells whether an object with these marks is one that the filter selects, by
+// all but its phase.
 func (f Filter) Holds(m Marks) bool {
 	same := func(id, shown string) bool {
 		return id == "" || id == shown || m.Fixed && shown != "" && strings.HasPrefix(id, shown)
@@ -67,6 +80,10 @@ type Marks struct {
 	// what the object shows, and Complete follows its state. Such an object is adopted
 	// by recording the claim that it has.
 	Fixed bool
+	// Doubled: the cloud shows two values of one mark, as a change leaves that was cut
+	// off between putting one on and taking the other off. Marks are written without it,
+	// and whoever writes them leaves one value of each.
+	Doubled bool
 }
 
 // OnePerKey is a store of a cloud that lets only one object with a key exist, since its
@@ -74,9 +91,13 @@ type Marks struct {
 type OnePerKey interface{ OnePerKey() }
 
 // ReusedIDs is a [Backend] whose machines' ids can be given to others later (a VMID).
-// What has an id and doesn't carry our marks is then a stranger's, and ours is gone;
-// elsewhere it is ours with its marks taken away.
+// What has an id and doesn't carry our marks is then a stranger's, and ours is gone,
+// unless it has the name of ours; elsewhere it is ours with its marks taken away.
 type ReusedIDs interface{ IDsAreReused() }
+
+// PhaseLister is a [Lister] whose cloud can select machines by their [Phase], so that
+// waiting for some of a large pool doesn't list all of it.
+type PhaseLister interface{ ListsPhases() }
 
 // FixedClaimLength is the length of a claim that is in an object's name.
 const FixedClaimLength = 10

@@ -24,7 +24,8 @@ const (
 
 // The retry policy. An ambiguous or transient failure is given a few tries; what
 // the cloud asks us to wait for (rate limits, locks) is waited for as long as ctx
-// allows, since DESIGN.md §7 counts it as waiting, not failure.
+// allows, since DESIGN.md §7 counts it as waiting, not failure. A refusal for a rate
+// limit that a [Limiter] knows of is waited for there, together with all others.
 const (
 	transientTries = 5
 	firstBackoff   = 500 * time.Millisecond
@@ -37,8 +38,11 @@ const (
 // with ctx's.
 func Retry(ctx context.Context, kind Call, call func(context.Context) error) error {
 	backoff := firstBackoff
+	place := &turn{}
+	tryCtx := context.WithValue(ctx, turnKey{}, place)
 	for try := 1; ; try++ {
-		err := call(ctx)
+		err := call(tryCtx)
+		limited := place.wasRefused()
 		e := AsError(err)
 		if err == nil || e == nil || callerOf(ctx).Err() != nil {
 			return err
@@ -47,6 +51,9 @@ func Retry(ctx context.Context, kind Call, call func(context.Context) error) err
 		again := e.Retryable || (e.Ambiguous && kind == Idempotent)
 		if !again || (!waiting && try >= transientTries) {
 			return err
+		}
+		if limited && e.Code == RateLimited {
+			continue
 		}
 		wait := e.RetryAfter
 		if wait <= 0 {

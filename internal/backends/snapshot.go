@@ -24,7 +24,7 @@ type Snapshots interface {
 	// CheckForm reports what is wrong with a wish and needs no call to see.
 	CheckForm(spec SnapshotSpec) []*Error
 	// List is the managed snapshots that the filter holds, in no order.
-	List(ctx context.Context, filter Filter) ([]Snapshot, error)
+	List(ctx context.Context, filter Filter) (Listing[Snapshot], error)
 	// OfVolume is all snapshots of a volume, ours or not: they share its limit and
 	// its names.
 	OfVolume(ctx context.Context, volume string) ([]Snapshot, error)

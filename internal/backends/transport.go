@@ -7,6 +7,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -127,6 +129,43 @@ func NewClient(transport http.RoundTripper) *http.Client {
 			return http.ErrUseLastResponse
 		},
 	}
+}
+
+// NewLimitedClient is as [NewClient], for a transport with [Limited] in it: there a
+// request may wait for long before its time begins.
+func NewLimitedClient(transport http.RoundTripper) *http.Client {
+	client := NewClient(transport)
+	client.Timeout = 0
+	return client
+}
+
+var errNoAnswer = fmt.Errorf("no whole answer came within %s", RequestTimeout)
+
+// bounded sends a request that gets [RequestTimeout] for its answer, body included.
+func bounded(base http.RoundTripper, r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), RequestTimeout, errNoAnswer)
+	answer, err := base.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		if r.Context().Err() == nil && ctx.Err() != nil {
+			err = errNoAnswer
+		}
+		cancel()
+		return nil, err
+	}
+	answer.Body = &boundedBody{answer.Body, cancel}
+	return answer, nil
+}
+
+// boundedBody ends the time of its request when it is closed.
+type boundedBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close implements [io.Closer].
+func (b *boundedBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
 }
 
 // TransportError turns the error of a request that got no answer into an [Error].

@@ -37,7 +37,7 @@ type VolumeStore interface {
 	// can't be read. It makes nothing.
 	Check(ctx context.Context, spec VolumeSpec) ([]*Error, error)
 	// List is the managed volumes that the filter holds, in no order.
-	List(ctx context.Context, filter Filter) ([]Volume, error)
+	List(ctx context.Context, filter Filter) (Listing[Volume], error)
 	// Get is the volume with that id; NOT_FOUND when it is gone.
 	Get(ctx context.Context, id string) (Volume, error)
 	// Named is the volumes with that name in the cloud, ours or not.

@@ -23,7 +23,7 @@ var brokenAttachments = map[string]brokenOcean{
 	"lists show no attachments": {
 		breaking: breakDisks(func(real backends.VolumeStore, _ backends.Volumes) diskHooks {
 			return diskHooks{lists: func(ctx context.Context, f backends.Filter) ([]backends.Volume, error) {
-				found, err := real.List(ctx, f)
+				found, err := backends.ListAll(ctx, real.List, f)
 				for i := range found {
 					found[i].Machines = nil
 				}
@@ -187,6 +187,6 @@ func detachAll(ctx context.Context, store backends.VolumeStore, blocks backends.
 
 // attachedTo are the volumes that a machine has.
 func attachedTo(ctx context.Context, h *hookedOcean, m backends.Machine) ([]backends.Volume, error) {
-	all, err := h.oceanClient.Volumes().List(ctx, backends.Filter{})
+	all, err := backends.ListAll(ctx, h.oceanClient.Volumes().List, backends.Filter{})
 	return slices.DeleteFunc(all, func(v backends.Volume) bool { return !v.AttachedTo(m.ID) }), err
 }

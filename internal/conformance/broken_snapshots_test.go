@@ -116,7 +116,7 @@ var brokenSnapshots = map[string]brokenOcean{
 	"lists ignore the pool of snapshots": {
 		breaking: breakSnaps(func(real backends.Snapshots) snapHooks {
 			return snapHooks{lists: func(ctx context.Context, f backends.Filter) ([]backends.Snapshot, error) {
-				return real.List(ctx, backends.Filter{Account: f.Account})
+				return backends.ListAll(ctx, real.List, backends.Filter{Account: f.Account})
 			}}
 		}),
 		fails: onBothSnapshots("lists"),
@@ -124,7 +124,7 @@ var brokenSnapshots = map[string]brokenOcean{
 	"has all snapshots of every volume": {
 		breaking: breakSnaps(func(real backends.Snapshots) snapHooks {
 			return snapHooks{ofVolume: func(ctx context.Context, _ string) ([]backends.Snapshot, error) {
-				return real.List(ctx, backends.Filter{})
+				return backends.ListAll(ctx, real.List, backends.Filter{})
 			}}
 		}),
 		fails: onBothSnapshots("lists"),

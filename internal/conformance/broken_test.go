@@ -356,7 +356,7 @@ var broken = map[string]struct {
 	"lists unmanaged machines": {
 		breaking: breaks(func(c client, h *hooked) {
 			h.lists = func(ctx context.Context, f backends.Filter) ([]backends.Machine, error) {
-				managed, err := c.ListMachines(ctx, f)
+				managed, err := backends.ListAll(ctx, c.ListMachines, f)
 				if err != nil {
 					return nil, err
 				}
@@ -369,7 +369,7 @@ var broken = map[string]struct {
 	"lists ignore the pool": {
 		breaking: breaks(func(c client, h *hooked) {
 			h.lists = func(ctx context.Context, f backends.Filter) ([]backends.Machine, error) {
-				return c.ListMachines(ctx, backends.Filter{Account: f.Account})
+				return backends.ListAll(ctx, c.ListMachines, backends.Filter{Account: f.Account})
 			}
 		}),
 		fails: []string{"list/filters"},
@@ -377,7 +377,7 @@ var broken = map[string]struct {
 	"lists ignore the account": {
 		breaking: breaks(func(c client, h *hooked) {
 			h.lists = func(ctx context.Context, f backends.Filter) ([]backends.Machine, error) {
-				return c.ListMachines(ctx, backends.Filter{Pool: f.Pool})
+				return backends.ListAll(ctx, c.ListMachines, backends.Filter{Pool: f.Pool})
 			}
 		}),
 		fails: []string{"list/filters"},
@@ -387,6 +387,14 @@ var broken = map[string]struct {
 			h.lists = func(context.Context, backends.Filter) ([]backends.Machine, error) { return nil, nil }
 		}),
 		fails: []string{"list/filters"},
+	},
+	"lists ignore what is waited for": {
+		breaking: breaks(func(c client, h *hooked) {
+			h.lists = func(ctx context.Context, f backends.Filter) ([]backends.Machine, error) {
+				return backends.ListAll(ctx, c.ListMachines, backends.Filter{Account: f.Account, Pool: f.Pool})
+			}
+		}),
+		fails: []string{"list/phases"},
 	},
 	"accepts power actions and does nothing": {
 		breaking: breaks(func(_ client, h *hooked) {

@@ -105,7 +105,7 @@ var brokenVolumes = map[string]brokenOcean{
 	"lists ignore the pool of volumes": {
 		breaking: breakDisks(func(real backends.VolumeStore, _ backends.Volumes) diskHooks {
 			return diskHooks{lists: func(ctx context.Context, f backends.Filter) ([]backends.Volume, error) {
-				return real.List(ctx, backends.Filter{Account: f.Account})
+				return backends.ListAll(ctx, real.List, backends.Filter{Account: f.Account})
 			}}
 		}),
 		fails: onBoth("lists"),
@@ -113,7 +113,7 @@ var brokenVolumes = map[string]brokenOcean{
 	"lists ignore the account of volumes": {
 		breaking: breakDisks(func(real backends.VolumeStore, _ backends.Volumes) diskHooks {
 			return diskHooks{lists: func(ctx context.Context, f backends.Filter) ([]backends.Volume, error) {
-				return real.List(ctx, backends.Filter{Pool: f.Pool})
+				return backends.ListAll(ctx, real.List, backends.Filter{Pool: f.Pool})
 			}}
 		}),
 		fails: onBoth("lists"),
@@ -152,7 +152,7 @@ var brokenVolumes = map[string]brokenOcean{
 	"finds all volumes by any name": {
 		breaking: breakDisks(func(real backends.VolumeStore, _ backends.Volumes) diskHooks {
 			return diskHooks{named: func(ctx context.Context, _ string) ([]backends.Volume, error) {
-				return real.List(ctx, backends.Filter{})
+				return backends.ListAll(ctx, real.List, backends.Filter{})
 			}}
 		}),
 		fails: onBoth("named"),

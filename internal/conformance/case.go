@@ -30,6 +30,7 @@ const (
 // The other needs.
 const (
 	NeedTidying          Need = "tidying"
+	NeedPhases           Need = "lists by phase"
 	NeedNetwork          Need = "network"
 	NeedObservablePower  Need = "observable power"
 	NeedWrongCredentials Need = "wrong credentials"
@@ -62,6 +63,10 @@ func (s *Subject) missing(need Need, b backends.Backend) string {
 	case NeedTidying:
 		if _, ok := b.(backends.Tidier); !ok {
 			return "the cloud keeps nothing of deleted objects that would have to be tidied up"
+		}
+	case NeedPhases:
+		if _, ok := b.(backends.PhaseLister); !ok {
+			return "the cloud can't select machines by what they are waited for"
 		}
 	case NeedNetwork:
 		if s.Network == "" {

@@ -99,11 +99,12 @@ func (h *hooked) DeleteMachine(ctx context.Context, m backends.Machine) error {
 	return h.client.DeleteMachine(ctx, m)
 }
 
-func (h *hooked) ListMachines(ctx context.Context, f backends.Filter) ([]backends.Machine, error) {
-	if h.lists != nil {
-		return h.lists(ctx, f)
+func (h *hooked) ListMachines(ctx context.Context, f backends.Filter) (backends.Listing[backends.Machine], error) {
+	if h.lists == nil {
+		return h.client.ListMachines(ctx, f)
 	}
-	return h.client.ListMachines(ctx, f)
+	found, err := h.lists(ctx, f)
+	return backends.Whole(found), err
 }
 
 func (h *hooked) Power(ctx context.Context, m backends.Machine, action backends.PowerAction) error {

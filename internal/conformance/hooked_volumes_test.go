@@ -120,11 +120,15 @@ func (d hookedDisks) CheckForm(spec backends.VolumeSpec) []*backends.Error {
 	return d.VolumeStore.CheckForm(spec)
 }
 
-func (d hookedDisks) List(ctx context.Context, f backends.Filter) ([]backends.Volume, error) {
-	if d.hooks.lists != nil {
-		return d.hooks.lists(ctx, f)
+func (d hookedDisks) List(ctx context.Context, f backends.Filter) (backends.Listing[backends.Volume], error) {
+	lists := d.hooks.lists
+	if lists == nil {
+		lists = func(ctx context.Context, f backends.Filter) ([]backends.Volume, error) {
+			return d.all(backends.ListAll(ctx, d.VolumeStore.List, f))
+		}
 	}
-	return d.all(d.VolumeStore.List(ctx, f))
+	found, err := lists(ctx, f)
+	return backends.Whole(found), err
 }
 
 func (d hookedDisks) Get(ctx context.Context, id string) (backends.Volume, error) {
@@ -225,11 +229,15 @@ func (s hookedSnaps) all(snapshots []backends.Snapshot, err error) ([]backends.S
 	return snapshots, err
 }
 
-func (s hookedSnaps) List(ctx context.Context, f backends.Filter) ([]backends.Snapshot, error) {
-	if s.hooks.lists != nil {
-		return s.hooks.lists(ctx, f)
+func (s hookedSnaps) List(ctx context.Context, f backends.Filter) (backends.Listing[backends.Snapshot], error) {
+	lists := s.hooks.lists
+	if lists == nil {
+		lists = func(ctx context.Context, f backends.Filter) ([]backends.Snapshot, error) {
+			return s.all(backends.ListAll(ctx, s.Snapshots.List, f))
+		}
 	}
-	return s.all(s.Snapshots.List(ctx, f))
+	found, err := lists(ctx, f)
+	return backends.Whole(found), err
 }
 
 func (s hookedSnaps) OfVolume(ctx context.Context, volume string) ([]backends.Snapshot, error) {

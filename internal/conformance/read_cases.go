@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reconcile"
@@ -34,6 +35,12 @@ func readCases() []Case {
 			About: "A list of a pool has its machines, with their marks, and no other's; a list of the account has those of both pools; a list of another account has neither.",
 			Needs: []Need{NeedList},
 			Run:   listFilters,
+		},
+		{
+			Name:  "list/phases",
+			About: "A list of the machines being made has one until it is marked complete; a list of those being deleted has one that is, if it is still there, and none that isn't.",
+			Needs: []Need{NeedList, NeedPhases},
+			Run:   listPhases,
 		},
 		{
 			Name:  "list/managed",
@@ -137,6 +144,56 @@ func listFilters(ctx context.Context, t *Trial) error {
 	return errors.Join(problems...)
 }
 
+func listPhases(ctx context.Context, t *Trial) error {
+	w := t.Wish(0)
+	pool := w.Spec.Marks.Pool
+	making, going := backends.Filter{Pool: pool, Phase: backends.PhaseMaking}, backends.Filter{Pool: pool, Phase: backends.PhaseGoing}
+	made, err := t.Make(ctx, w.Spec)
+	if err != nil {
+		return err
+	}
+	has, hasNot := []string{made.ID}, []string{made.ID}
+	if err := errors.Join(t.lists(ctx, making, has, nil), t.lists(ctx, going, nil, hasNot)); err != nil {
+		return fmt.Errorf("while it is made: %w", err)
+	}
+	complete, err := t.Create(ctx, w)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(t.lists(ctx, making, nil, hasNot), t.lists(ctx, going, nil, hasNot)); err != nil {
+		return fmt.Errorf("once it is complete: %w", err)
+	}
+	if err := t.Backend.DeleteMachine(ctx, complete); err != nil {
+		return fmt.Errorf("deleting it: %w", err)
+	}
+	m, err := t.Backend.GetMachine(ctx, complete.ID)
+	if err != nil || m.State != backends.StateDeleting {
+		return nil //nolint:nilerr // It is gone already, which no list can show.
+	}
+	found, err := backends.ListAll(ctx, lister(t.Backend), going)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(found, func(m backends.Machine) bool { return m.ID == complete.ID }) {
+		return nil
+	}
+	if m, err = t.Backend.GetMachine(ctx, complete.ID); err == nil && m.State == backends.StateDeleting {
+		return wrong("the machine %s is being deleted and is in no list of those", m.ID)
+	}
+	return nil
+}
+
+// lister is the method that lists; the case needs it.
+func lister(b backends.Backend) func(context.Context, backends.Filter) (backends.Listing[backends.Machine], error) {
+	l, ok := b.(backends.Lister)
+	if !ok {
+		return func(context.Context, backends.Filter) (backends.Listing[backends.Machine], error) {
+			return backends.Listing[backends.Machine]{}, errors.New("this backend lists nothing")
+		}
+	}
+	return l.ListMachines
+}
+
 func listManaged(ctx context.Context, t *Trial) error {
 	w := t.Wish(0)
 	made, err := t.Create(ctx, w)
@@ -162,10 +219,7 @@ func listManaged(ctx context.Context, t *Trial) error {
 		return err
 	}
 	_, err = t.Delete(ctx, owned(w, made))
-	if _, reused := t.Backend.(backends.ReusedIDs); !reused {
-		err = wantCode("deleting a machine without marks", err, backends.AccessDenied)
-	}
-	if err != nil {
+	if err := wantCode("deleting a machine without marks", err, backends.AccessDenied); err != nil {
 		return err
 	}
 	if m, err = t.get(ctx, made.ID); err != nil {

@@ -59,10 +59,10 @@ func (r *run) start(ctx context.Context) error {
 		return err
 	}
 	s.Environment = quiet(s.Environment)
-	if s.Environment.Transport == nil {
-		s.Environment.Transport = backends.NewTransport()
-	}
-	s.Environment.Transport = counting{s.Environment.Transport, &r.calls}
+	// A backend's own transport knows the account's certificate, so it is wrapped, not
+	// replaced.
+	wrap := s.Environment.Wrapped
+	s.Environment.Wrap = func(base http.RoundTripper) http.RoundTripper { return counting{wrap(base), &r.calls} }
 	s.CaseTimeout = cmp.Or(s.CaseTimeout, DefaultCaseTimeout)
 	s.CleanupTimeout = cmp.Or(s.CleanupTimeout, DefaultCleanupTimeout)
 

@@ -198,6 +198,12 @@ func ids[T backends.Object](objects []T) string {
 	return strings.Join(out, ", ")
 }
 
+// listing reads whole lists.
+func listing[T backends.Object](list func(context.Context, backends.Filter) (backends.Listing[T], error)) (
+	whole func(context.Context, backends.Filter) ([]T, error)) {
+	return func(ctx context.Context, f backends.Filter) ([]T, error) { return backends.ListAll(ctx, list, f) }
+}
+
 // withKey are a list's objects that carry a key.
 func withKey[T backends.Object](ctx context.Context, list func(context.Context, backends.Filter) ([]T, error),
 	account, key string) ([]T, error) {
@@ -215,25 +221,25 @@ func withKey[T backends.Object](ctx context.Context, list func(context.Context, 
 func machineShelf(s *Subject, b backends.Backend) *shelf[backends.Machine] {
 	out := &shelf[backends.Machine]{noun: "machine", byID: b.GetMachine, byKey: b.FindMachines, lag: s.listLag(), found: func(string) {}}
 	if l, ok := b.(backends.Lister); ok {
-		out.list = l.ListMachines
+		out.list = listing(l.ListMachines)
 	}
 	return out
 }
 
 func volumeShelf(s *Subject, store backends.VolumeStore, noun string) *shelf[backends.Volume] {
 	return &shelf[backends.Volume]{
-		noun: noun, byID: store.Get, list: store.List, lag: s.listLag(), found: func(string) {},
+		noun: noun, byID: store.Get, list: listing(store.List), lag: s.listLag(), found: func(string) {},
 		byKey: func(ctx context.Context, key string) ([]backends.Volume, error) {
-			return withKey(ctx, store.List, s.Account.AccountID(), key)
+			return withKey(ctx, listing(store.List), s.Account.AccountID(), key)
 		},
 	}
 }
 
 func snapshotShelf(s *Subject, store backends.Snapshots, noun string) *shelf[backends.Snapshot] {
 	return &shelf[backends.Snapshot]{
-		noun: noun, byID: store.Get, list: store.List, lag: s.listLag(), found: func(string) {},
+		noun: noun, byID: store.Get, list: listing(store.List), lag: s.listLag(), found: func(string) {},
 		byKey: func(ctx context.Context, key string) ([]backends.Snapshot, error) {
-			return withKey(ctx, store.List, s.Account.AccountID(), key)
+			return withKey(ctx, listing(store.List), s.Account.AccountID(), key)
 		},
 	}
 }

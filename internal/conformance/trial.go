@@ -194,7 +194,7 @@ func (t *Trial) Delete(ctx context.Context, o reconcile.Owned) (left bool, err e
 
 // owned is what a state knows of a wish's machine.
 func owned(w reconcile.Wish, m backends.Machine) reconcile.Owned {
-	return reconcile.Owned{Pool: w.Spec.Marks.Pool, ID: m.ID, Key: w.Spec.Marks.Key, Claim: w.Spec.Marks.Claim}
+	return reconcile.Owned{Pool: w.Spec.Marks.Pool, ID: m.ID, Key: w.Spec.Marks.Key, Claim: w.Spec.Marks.Claim, Name: w.Spec.Name}
 }
 
 // quiet is an environment whose log is set.

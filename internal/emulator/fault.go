@@ -59,6 +59,9 @@ const (
 	KindCapacity Kind = "capacity"
 	// KindNodeDown answers as if a node of a cluster were gone.
 	KindNodeDown Kind = "node-down"
+	// KindTaskWarnings lets the asynchronous work that the call starts succeed with a
+	// warning.
+	KindTaskWarnings Kind = "task-warnings"
 )
 
 // CommonKinds are the fault kinds that every service has.
@@ -71,7 +74,7 @@ func allKinds() []Kind {
 	return append(CommonKinds(),
 		KindRateLimitBurst, KindRateLimitHour, KindRateLimitSnapshot, KindFailAction,
 		KindHideFromLists, KindEarly404, KindPendingEvent, KindLocked, KindLockTimeout,
-		KindCapacity, KindNodeDown)
+		KindCapacity, KindNodeDown, KindTaskWarnings)
 }
 
 // DefaultHiding is how long hide-from-lists hides when it has no delay: the

@@ -165,7 +165,7 @@ func describe(err error) description {
 	default:
 		e = backends.Errorf(backends.ProviderError, "%s", backends.WithoutUserinfo(err.Error()))
 	}
-	d := description{code: string(e.Code), message: e.Message, path: e.Path, coded: coded}
+	d := description{code: string(e.Code), message: located(e), path: e.Path, coded: coded}
 	var uri *uriError
 	d.harmless = errors.As(err, &uri) && uri.harmless
 	if e.Remedy != "" {
@@ -175,6 +175,22 @@ func describe(err error) description {
 		d.rest = append(d.rest, facts)
 	}
 	return d
+}
+
+// located is the message of what is wrong with an input after the input's path, where
+// that is inside an attribute: of what a diagnostic points at there, the CLIs show the
+// resource's own line only.
+func located(e *backends.Error) string {
+	root, _ := firstStep(e.Path)
+	ours := e.Code == backends.InvalidInput || e.Code == backends.InvalidConfig
+	at := e.Path.String()
+	if !ours || len(e.Path) < 2 || printable[root] || strings.Contains(e.Message, at) {
+		return e.Message
+	}
+	if rest, ok := strings.CutPrefix(e.Message, e.Path[len(e.Path)-1:].String()+" "); ok {
+		return at + " " + rest
+	}
+	return at + ": " + e.Message
 }
 
 // headline is a message's first sentence, whole where it fits. A longer one loses

@@ -29,7 +29,7 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	}
 	left, err := account.Delete(ctx, reconcile.Owned{
-		Pool: ref.PoolRef().ID(), ID: state.text("machine_id"), Key: state.text("id"), Claim: state.text("claim"),
+		Pool: ref.PoolRef().ID(), ID: state.text("machine_id"), Key: state.text("id"), Claim: state.text("claim"), Name: state.text("name"),
 	})
 	switch {
 	case err != nil && reconcile.Interrupted(err):

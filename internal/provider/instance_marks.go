@@ -26,7 +26,8 @@ type privateObserved struct {
 	// Accepted is what an apply last found and left as it is. A refresh warns of what
 	// has changed since then, not of what was recorded only.
 	Accepted accepted `json:"accepted"`
-	// HalfMade: the completion mark is missing, so the next update finishes it.
+	// HalfMade: the completion mark is missing, a mark has two values, or a
+	// reinstallation didn't come to its end, so the next update finishes it.
 	HalfMade bool `json:"half_made,omitempty"`
 }
 
@@ -35,6 +36,9 @@ type accepted struct {
 	Offer   string            `json:"offer,omitempty"`
 	ImageID string            `json:"image_id,omitempty"`
 	Labels  map[string]string `json:"labels,omitempty"`
+	// Reinstalled: an update installed another image and failed before its end, so the
+	// image wasn't seen, and the digest may be the old one's.
+	Reinstalled bool `json:"reinstalled,omitempty"`
 }
 
 func accept(m backends.Machine) accepted {
@@ -43,7 +47,8 @@ func accept(m backends.Machine) accepted {
 
 func observedMarks(m backends.Machine, a accepted) []byte {
 	out, err := json.Marshal(privateObserved{
-		Digest: m.Marks.Digest, Network: m.Network, Offer: m.Offer, Machine: m.ID, HalfMade: halfMade(m), Accepted: a,
+		Digest: m.Marks.Digest, Network: m.Network, Offer: m.Offer, Machine: m.ID, Accepted: a,
+		HalfMade: halfMade(m) || m.Marks.Doubled || a.Reinstalled,
 	})
 	if err != nil {
 		return []byte(`{}`) // these fields always encode

@@ -44,7 +44,7 @@ func (p *instancePlan) update(ctx context.Context) {
 		warnGoingWith(ctx, p.diags, p.account, p.state.text("name"), p.state.text("machine_id"))
 	}
 	p.planReinstall(ctx)
-	p.warnRecorded()
+	p.warnRecorded(ctx)
 	p.checkChanges()
 }
 
@@ -123,6 +123,9 @@ func (p *instancePlan) refuseReplacement() {
 		report(p.diags, protectedError(p.state))
 	case p.imported():
 		what := "replaced for a change of " + strings.Join(p.replace, ", ")
+		if slices.Contains(p.replace, "offer") && p.seen.Offer != "" {
+			what += fmt.Sprintf(" (its offer is %q)", p.seen.Offer)
+		}
 		if len(p.replace) == 0 {
 			what = "reinstalled"
 		}
@@ -187,9 +190,23 @@ func (p *instancePlan) checkChanges() {
 	}
 }
 
+// hasOptions tells whether the imported machine has the options of the plan already, as
+// far as its cloud can tell.
+func (p *instancePlan) hasOptions(ctx context.Context) bool {
+	if p.account == nil || p.pool == nil {
+		return false
+	}
+	c, ok := p.account.Backend.(backends.Comparer)
+	if !ok {
+		return false
+	}
+	has, err := c.HasOptions(ctx, p.state.text("machine_id"), p.spec())
+	return err == nil && has
+}
+
 // warnRecorded tells of changes that are recorded and take effect at the next
 // creation only.
-func (p *instancePlan) warnRecorded() {
+func (p *instancePlan) warnRecorded(ctx context.Context) {
 	if len(p.replace) > 0 {
 		return
 	}
@@ -200,7 +217,7 @@ func (p *instancePlan) warnRecorded() {
 		}
 	}
 	for _, name := range names {
-		if p.differs(name) && (!p.imported() || name != "labels") {
+		if p.differs(name) && (!p.imported() || name != "labels" && !p.hasOptions(ctx)) {
 			p.diags.AddAttributeWarning(path.Root(name), "Recorded only",
 				fmt.Sprintf("The change of %s is recorded and takes effect at the next creation; the machine is left as it is.", name))
 		}

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -35,7 +36,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		return
 	}
 	m, err := account.ReadOwned(ctx, reconcile.Owned{
-		Pool: ref.PoolRef().ID(), ID: state.text("machine_id"), Key: state.text("id"), Claim: state.text("claim"),
+		Pool: ref.PoolRef().ID(), ID: state.text("machine_id"), Key: state.text("id"), Claim: state.text("claim"), Name: state.text("name"),
 	})
 	switch {
 	case backends.HasCode(err, backends.NotFound):
@@ -52,7 +53,7 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		return
 	}
 	if m.Partial {
-		resp.Diagnostics.AddWarning("Not reachable now", fmt.Sprintf("Of the machine %q (%s) little can be read: %s The recorded values are kept.", m.Name, m.ID, m.Message))
+		resp.Diagnostics.AddWarning("Not reachable now", fmt.Sprintf("Of the machine %q (%s) little can be read: %s The recorded values are kept.", cmp.Or(m.Name, state.text("name")), m.ID, m.Message))
 		return
 	}
 	switch reconcile.Own(m.Marks, state.text("id"), state.text("claim")) {
@@ -72,12 +73,15 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		}
 	case reconcile.Ours, reconcile.Unclaimed:
 	}
-	was := observed(ctx, req.Private).Accepted
+	before := observed(ctx, req.Private)
+	was := before.Accepted
 	if state.isNull("offer") {
 		instanceImported(state, m)
 		was = accept(m)
 	} else {
-		warnRecorded(&resp.Diagnostics, state, m, was)
+		// A machine that was complete and isn't any more has lost marks of ours.
+		lost := halfMade(m) && before.Digest != "" && !before.HalfMade
+		warnRecorded(&resp.Diagnostics, state, m, was, lost)
 	}
 	m.Addresses = account.Addresses(ctx, m, instanceSpec(state, ref.PoolRef(), account.Definition, ""), recordedAddresses(state))
 	instanceObserved(state, m)
@@ -88,22 +92,40 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 
 // warnRecorded tells of what changed in the cloud since the last apply and isn't
 // refreshed, in one warning per machine.
-func warnRecorded(diags *diag.Diagnostics, state record, m backends.Machine, was accepted) {
+func warnRecorded(diags *diag.Diagnostics, state record, m backends.Machine, was accepted, lost bool) {
 	var differ []string
 	compare := func(name, seen, before string) {
-		if seen != before && before != "" {
+		switch {
+		case seen == before || before == "":
+		case seen == "":
+			differ = append(differ, fmt.Sprintf("%s was %q and is gone", name, before))
+		default:
 			differ = append(differ, fmt.Sprintf("%s was %q and is %q", name, before, seen))
 		}
 	}
 	compare("name", m.Name, was.Name)
-	compare("offer", m.Offer, was.Offer)
+	if m.Offer != "" { // else the cloud doesn't say it
+		compare("offer", m.Offer, was.Offer)
+	}
 	if m.ImageID != "" { // an image that was deleted is no change of the machine
 		compare("image_id", m.ImageID, was.ImageID)
 	}
 	for _, k := range slices.Sorted(maps.Keys(state.textMap("labels"))) {
-		compare("the label "+k, m.Labels[k], was.Labels[k])
+		seen, there := m.Labels[k]
+		before, had := was.Labels[k]
+		switch {
+		case had && !there:
+			differ = append(differ, fmt.Sprintf("the label %s was %q and is gone", k, before))
+		case before == "" && had && seen != "":
+			differ = append(differ, fmt.Sprintf("the label %s was empty and is %q", k, seen))
+		default:
+			compare("the label "+k, seen, before)
+		}
 	}
-	if len(differ) > 0 && !halfMade(m) {
+	if lost {
+		diags.AddWarning("Changed outside", fmt.Sprintf("At the machine %q (%s) some of the provider's own labels or tags were changed or removed. The next apply puts them back.", m.Name, m.ID))
+	}
+	if len(differ) > 0 && (lost || !halfMade(m)) {
 		diags.AddWarning("Changed outside", fmt.Sprintf("At the machine %q (%s): %s. It is left as it is; write what it is into the configuration to accept it.",
 			m.Name, m.ID, strings.Join(differ, "; ")))
 	}

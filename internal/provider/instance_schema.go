@@ -106,7 +106,7 @@ func instanceInputs() map[string]schema.Attribute {
 		},
 		"image": schema.StringAttribute{
 			Required: true,
-			MarkdownDescription: "The image's name or id in the cloud. A name is looked up for the offer's architecture. " +
+			MarkdownDescription: "The image's name or id in the cloud; on Proxmox VE a template's name, VMID, or `node/VMID`. A name is looked up for the offer's architecture. " +
 				"What a change does is said by `on_image_change`. The same name pointing to a newer image is no change.",
 			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Name an image of the cloud.")},
 		},
@@ -138,13 +138,14 @@ func instanceInputs() map[string]schema.Attribute {
 		},
 		"network_id": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "The cloud's own id of a private network to join (a Hetzner network, a DigitalOcean VPC). Unset: hands off. " +
+			MarkdownDescription: "The cloud's own id of a private network to join: a Hetzner network, a DigitalOcean VPC, or on Proxmox VE the bridge or VNet of the " +
+				"first network card, such as `vmbr0`. Unset: hands off. " +
 				"A change replaces the machine.",
 			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Leave it out for no private network.")},
 		},
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "Labels of the machine in the cloud, set by the call that makes it. A later change is recorded, with a warning that it takes effect at the next creation.",
+			MarkdownDescription: "Labels of the machine in the cloud, set by the call that makes it. On Proxmox VE they are tags `key.value`, in lower case. A later change is recorded, with a warning that it takes effect at the next creation.",
 		},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true,

@@ -48,7 +48,11 @@ func (r *instanceResource) Update(ctx context.Context, req resource.UpdateReques
 	}
 	m.Addresses = account.Addresses(ctx, m, change.Spec, recordedAddresses(state))
 	updated.Machine = m
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m, accept(m)))...)
+	was := accept(m)
+	if err != nil && updated.Reinstalled {
+		was.ImageID, was.Reinstalled = "", true // m may be from before it
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, observedMarks(m, was))...)
 	out := plan.clone()
 	if err != nil {
 		out = partlyUpdated(plan, state, updated)
@@ -118,7 +122,7 @@ func instanceChange(is instanceDifference, pool reference.Reference, account *re
 	c := reconcile.Change{
 		Owned: reconcile.Owned{
 			Pool: pool.PoolRef().ID(), ID: state.text("machine_id"),
-			Key: state.text("id"), Claim: state.text("claim"),
+			Key: state.text("id"), Claim: state.text("claim"), Name: state.text("name"),
 		},
 		Spec:  spec,
 		Power: !plan.equal("power", state) || !plan.isKnown("state"),

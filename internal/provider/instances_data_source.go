@@ -19,7 +19,8 @@ func newInstancesDataSource(clouds *backends.Registry) datasource.DataSource {
 	return &inventory{
 		clouds: clouds, name: "instances", list: "instances", noun: "machine",
 		description: "What a cloud holds of ours for an account or a pool: an inventory, leftovers that no state has, and with `import { for_each }` " +
-			"the way to take them in. Machines that are being deleted are left out.",
+			"the way to take them in. Machines that are being deleted are left out. " +
+			"Addresses are null on Proxmox VE, whose lists don't show them, also those that `ip_config` fixes: take them from the resource.",
 		uri: "The instance's uri, to import it. Null where it can't be told: a uri holds the pool's name, of which a machine carries " +
 			"only the hash, so read the `pool`, or name it in `pools`; and a machine that was renamed in the cloud has lost its own.",
 		columns: map[string]schema.Attribute{

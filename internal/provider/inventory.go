@@ -76,7 +76,7 @@ func (s *inventory) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 		"created_at": computedText("When the cloud made it, RFC 3339 in UTC."),
 		"labels": schema.MapAttribute{
 			Computed: true, ElementType: types.StringType,
-			MarkdownDescription: "Labels in the cloud that aren't ours.",
+			MarkdownDescription: "Labels in the cloud that aren't the provider's marks, whoever set them; where a cloud has tags, all others, such as those of a template on Proxmox VE. A tag without a value has an empty one.",
 		},
 	}
 	maps.Copy(columns, s.columns)

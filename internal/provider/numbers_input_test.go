@@ -29,9 +29,9 @@ func TestNumbersBadInput(t *testing.T) {
 		"a price below floats":    {w.pool(`limits = { price_per_hour = 1e-400 }`), `price_per_hour is a decimal number`},
 		"half a version":          {w.instance(`user_data_wo_version = 1.5`), `user_data_wo_version must be a whole number`},
 		"a huge version":          {w.instance(`user_data_wo_version = 1e30`), `user_data_wo_version must be from `},
-		"a cloud's fraction":      {other(`limit = 1.5`), `limit must be a whole number`},
-		"a cloud's huge number":   {other(`limit = 1e30`), `limit must be from `},
-		"a nested fraction":       {other(`nested = { host = "h", port = 0.1 }`), `port must be a whole number`},
+		"a cloud's fraction":      {other(`limit = 1.5`), `other_cloud\.limit must be a whole number`},
+		"a cloud's huge number":   {other(`limit = 1e30`), `other_cloud\.limit must be from `},
+		"a nested fraction":       {other(`nested = { host = "h", port = 0.1 }`), `other_cloud\.nested\.port must be a whole number`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource.ParallelTest(t, resource.TestCase{

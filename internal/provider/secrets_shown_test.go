@@ -19,9 +19,9 @@ func TestLiteralSecretsDoNotShow(t *testing.T) {
 		return "resource \"bettercompute_provider_account\" \"main\" {\n  name = \"main\"\n  hetzner_cloud = {\n" + body + "\n  }\n}\n"
 	}
 	for name, test := range map[string]struct{ config, want string }{
-		"literal token":    {account(`token = "` + literal + `"`), `INVALID_INPUT: token must be a secret reference`},
-		"misspelt token":   {account(`tokn = "` + literal + `"`), `INVALID_INPUT: token is required`},
-		"malformed secret": {account(`token = "env://` + literal + `"`), `INVALID_INPUT: The secret reference is malformed`},
+		"literal token":    {account(`token = "` + literal + `"`), `INVALID_INPUT: hetzner_cloud.token must be a secret reference`},
+		"misspelt token":   {account(`tokn = "` + literal + `"`), `INVALID_INPUT: hetzner_cloud.token is required`},
+		"malformed secret": {account(`token = "env://` + literal + `"`), `INVALID_INPUT: hetzner_cloud.token: The secret reference is malformed`},
 		"userinfo":         {account("token = \"env://A\"\nendpoint = \"https://user:" + literal + "@example.com/v1\""), `INVALID_INPUT:`},
 		"beside an error":  {account("token = \"" + literal + "\"\nlocation = \"mars\""), `INVALID_INPUT:`},
 		"token in a uri": {

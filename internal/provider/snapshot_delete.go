@@ -34,6 +34,7 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 		return
 	}
 	left, err := account.DeleteSnapshot(ctx, ownedSnapshot(ref, state, seen))
+	resp.Diagnostics.Append(noteDeleting(ctx, resp.Private, err)...)
 	switch {
 	case err != nil && reconcile.Interrupted(err):
 		reportWith(&resp.Diagnostics, err, "The snapshot stays in the state; the next run finds out whether it is gone.")

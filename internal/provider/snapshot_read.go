@@ -34,6 +34,9 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 	seen := readSnapshotSeen(ctx, req.Private)
 	s, err := account.ReadSnapshot(ctx, ref.PoolID(), seen.Kind, state.text("snapshot_id"))
 	switch {
+	case backends.HasCode(err, backends.NotFound) && wasDeleting(ctx, req.Private):
+		resp.State.RemoveResource(ctx) // the deletion took effect, though its end wasn't seen
+		return
 	case backends.HasCode(err, backends.NotFound):
 		resp.Diagnostics.AddWarning("NOT_FOUND: the snapshot is gone", fmt.Sprintf("The snapshot %q (%s) isn't in the cloud any more. Its state is error now, and no plan makes it again by itself. "+
 			"Remove the resource, or replace it for a new snapshot of the volume as it is now: apply with -replace and its address. "+
@@ -51,6 +54,7 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 		report(&resp.Diagnostics, err)
 		return
 	}
+	resp.Diagnostics.Append(stillThere(ctx, req.Private, resp.Private)...)
 	switch reconcile.Own(s.Marks, state.text("id"), state.text("claim")) {
 	case reconcile.Theirs:
 		if state.text("claim") != "" {

@@ -45,6 +45,7 @@ func (r *volumeResource) Delete(ctx context.Context, req resource.DeleteRequest,
 		left, err = account.DeleteVolume(ctx, volumeOwned(state, ref), release)
 		return err
 	})
+	resp.Diagnostics.Append(noteDeleting(ctx, resp.Private, err)...)
 	switch {
 	case err != nil && reconcile.Interrupted(err):
 		reportWith(&resp.Diagnostics, err, "The volume stays in the state; the next run finds out whether it is gone.")

@@ -40,7 +40,7 @@ func acceptVolume(v backends.Volume) volumeAccepted {
 
 func volumeMarks(v backends.Volume, a volumeAccepted, asked []askedInstance) []byte {
 	out, err := json.Marshal(volumePrivate{
-		Digest: v.Marks.Digest, Unfinished: unfinished(v), Accepted: a, Asked: asked, Volume: v.ID, Kind: v.Kind,
+		Digest: v.Marks.Digest, Unfinished: unfinished(v) || v.Marks.Doubled, Accepted: a, Asked: asked, Volume: v.ID, Kind: v.Kind,
 	})
 	if err != nil {
 		return []byte(`{}`) // these fields always encode

@@ -36,6 +36,9 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	v, err := account.ReadVolume(ctx, ref.PoolRef().ID(), kindOf(state), state.text("volume_id"))
 	switch {
+	case backends.HasCode(err, backends.NotFound) && wasDeleting(ctx, req.Private):
+		resp.State.RemoveResource(ctx) // the deletion took effect, though its end wasn't seen
+		return
 	case backends.HasCode(err, backends.NotFound):
 		resp.Diagnostics.AddWarning(fmt.Sprintf("NOT_FOUND: the volume is gone: %q", state.text("name")), fmt.Sprintf("The volume %q (%s) isn't in the cloud any more, and its data is gone. "+
 			"Its state is error, and nothing makes it again by itself: an empty volume in its place could pass for the old one. "+
@@ -51,6 +54,7 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 		report(&resp.Diagnostics, err)
 		return
 	}
+	resp.Diagnostics.Append(stillThere(ctx, req.Private, resp.Private)...)
 	if !owned(&resp.Diagnostics, v, state) {
 		return
 	}

@@ -90,30 +90,36 @@ func (w *wire) none(resource string) object {
 	return object{value: tftypes.NewValue(w.types[resource], nil)}
 }
 
-// plan is what a core would propose and the provider make of it. The proposal is
-// the configuration with the prior's computed values.
+// proposed is what a core proposes: the configuration with the prior's computed
+// values.
+func (w *wire) proposed(resource string, prior, config tftypes.Value) tftypes.Value {
+	w.t.Helper()
+	if prior.IsNull() {
+		return config
+	}
+	var before, wanted map[string]tftypes.Value
+	if err := prior.As(&before); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := config.As(&wanted); err != nil {
+		w.t.Fatal(err)
+	}
+	wanted = maps.Clone(wanted) // As hands out the configuration's own map
+	for name, v := range before {
+		if computed[name] && wanted[name].IsNull() {
+			wanted[name] = v
+		}
+	}
+	return tftypes.NewValue(w.types[resource], wanted)
+}
+
+// plan is what a core would propose and the provider make of it.
 func (w *wire) plan(resource string, prior object, config tftypes.Value) (object, []*tfprotov6.Diagnostic) {
 	w.t.Helper()
 	typ := w.types[resource]
-	proposed := config
-	if !prior.value.IsNull() {
-		var before, wanted map[string]tftypes.Value
-		if err := prior.value.As(&before); err != nil {
-			w.t.Fatal(err)
-		}
-		if err := config.As(&wanted); err != nil {
-			w.t.Fatal(err)
-		}
-		for name, v := range before {
-			if computed[name] && wanted[name].IsNull() {
-				wanted[name] = v
-			}
-		}
-		proposed = tftypes.NewValue(typ, wanted)
-	}
 	resp, err := w.server.PlanResourceChange(w.t.Context(), &tfprotov6.PlanResourceChangeRequest{
 		TypeName: resource, PriorState: w.dynamic(typ, prior.value), PriorPrivate: prior.private,
-		ProposedNewState: w.dynamic(typ, proposed), Config: w.dynamic(typ, config),
+		ProposedNewState: w.dynamic(typ, w.proposed(resource, prior.value, config)), Config: w.dynamic(typ, config),
 		ClientCapabilities: &tfprotov6.PlanResourceChangeClientCapabilities{},
 	})
 	if err != nil {
@@ -141,6 +147,12 @@ func (w *wire) apply(ctx context.Context, resource string, prior object, config 
 			w.t.Fatalf("plan: %s: %s", d.Summary, d.Detail)
 		}
 	}
+	return w.applyPlanned(ctx, resource, prior, planned, config)
+}
+
+// applyPlanned applies what was planned, maybe by another process.
+func (w *wire) applyPlanned(ctx context.Context, resource string, prior, planned object, config tftypes.Value) (object, []*tfprotov6.Diagnostic) {
+	w.t.Helper()
 	typ := w.types[resource]
 	resp, err := w.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: resource, PriorState: w.dynamic(typ, prior.value), PlannedState: w.dynamic(typ, planned.value),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -28,23 +29,19 @@ func (k *kind[T]) alone(ctx context.Context, pool string, object T, since time.T
 	if k.reader.lists == nil || k.onePerKey {
 		return object, nil
 	}
-	key := object.About().Marks.Key
+	about := object.About()
+	filter := backends.Filter{Pool: pool}
+	defer k.reader.watching(filter)()
 	end, watched := since.Add(k.reader.lags.list), time.Time{}
 	for n := 0; ; n++ {
-		v, err := k.reader.list(ctx, backends.Filter{Pool: pool}, since)
+		others, listed, err := k.reader.byKeyShowing(ctx, filter, about.Marks.Key, since, about.ID)
+		others = slices.DeleteFunc(others, func(o T) bool { return o.About().ID == about.ID || o.About().Going() })
 		switch {
 		case err == nil:
 		case patient(err) && ctx.Err() == nil:
-			v = view[T]{}
+			others, listed = nil, false
 		default:
 			return object, err
-		}
-		_, listed := v.listed[object.About().ID]
-		var others []T
-		for _, o := range v.sorted() {
-			if a := o.About(); a.Marks.Key == key && a.ID != object.About().ID && !a.Going() {
-				others = append(others, o)
-			}
 		}
 		switch {
 		case len(others) > 0:

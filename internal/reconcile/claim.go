@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strings"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -52,14 +53,62 @@ func (k *kind[T]) claim(fresh string) string {
 	return fresh
 }
 
+// isPartial tells whether little is known of an object now, and not even whose it is.
+func isPartial[T backends.Object](object T) bool {
+	m, ok := any(object).(backends.Machine)
+	return ok && m.Partial && !m.Marks.Managed
+}
+
+// partial is the refusal to do anything with an object of which little is known.
+func partial(object backends.Object) error {
+	a := object.About()
+	e := backends.Errorf(backends.ProviderError, "Whose the %s %s is can't be told now, so nothing was done to it. %s", a.Noun, a.ID, a.Message)
+	e.Reason = backends.ReasonUnreachable
+	return e.WithRemedy("Run again when it can be reached.")
+}
+
+// whole is an object once it is known whose it is: one that is being made, or deleted,
+// and doesn't say so yet, is waited for. NOT_FOUND when it is gone by then.
+func (k *kind[T]) whole(ctx context.Context, pool string, object T) (T, error) {
+	transient := func(o T) bool {
+		state := o.About().State
+		return isPartial(o) && (state == backends.StatePending || state == backends.StateDeleting)
+	}
+	if transient(object) {
+		last, err := k.await(ctx, pool, object, func(o T, missing bool) (bool, error) {
+			if missing {
+				return true, k.reader.gone(o.About().ID)
+			}
+			return !transient(o), nil
+		})
+		if err != nil {
+			if message := last.About().Message; transient(last) && !backends.HasCode(err, backends.NotFound) {
+				err = fmt.Errorf("%w %s", err, message)
+			}
+			return last, err
+		}
+		object = last
+	}
+	if isPartial(object) {
+		return object, partial(object)
+	}
+	return object, nil
+}
+
 // own makes sure that an object is ours to change, claiming it where nobody has.
 // marks are those it should carry but for Claim and Complete. The claim returned is
 // the one that the state holds from now on, whoever's the object carries: the
 // state's own, or the one that was written where it had none.
 func (k *kind[T]) own(ctx context.Context, object T, o Owned, marks backends.Marks) (T, string, error) {
+	object, err := k.whole(ctx, o.Pool, object)
+	if err != nil {
+		return object, o.Claim, err
+	}
 	a := object.About()
 	own := Own(a.Marks, o.Key, o.Claim)
 	switch {
+	case k.isStrangers(a, o):
+		return object, o.Claim, k.reader.gone(a.ID)
 	case own == Ours:
 		return object, o.Claim, nil
 	case own == Foreign:

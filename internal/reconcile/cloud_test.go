@@ -34,10 +34,13 @@ type cloud struct {
 	beforeMark   func(m backends.Machine, marks backends.Marks)
 	listErr      error
 	listed       chan struct{} // when set, a list waits for it
+	pageSize     int           // 0: one page holds everything
+	pageErr      map[int]error // of a page by its number
 	actionFailed error
-	markErr      error // of every mark, without effect
-	deleteErr    error // of every delete, without effect
-	hidden       bool  // gets and lists show nothing, names are taken all the same
+	stuck        string // the machine whose action failed; "" for every one
+	markErr      error  // of every mark, without effect
+	deleteErr    error  // of every delete, without effect
+	hidden       bool   // gets and lists show nothing, names are taken all the same
 	reinstalled  int
 	afterMake    func() // under c.mu
 }
@@ -212,27 +215,50 @@ func (c *cloud) DeleteMachine(_ context.Context, m backends.Machine) error {
 	return nil
 }
 
-func (c *cloud) ListMachines(ctx context.Context, f backends.Filter) ([]backends.Machine, error) {
+// ListMachines lists by pages of pageSize, where that is set. A further page shows
+// what is there when it is read.
+func (c *cloud) ListMachines(ctx context.Context, f backends.Filter) (backends.Listing[backends.Machine], error) {
 	c.mu.Lock()
 	c.count("list")
-	err, wait, hidden := c.listErr, c.listed, c.hidden
+	err, wait, hidden, size := c.listErr, c.listed, c.hidden, c.pageSize
 	c.mu.Unlock()
 	if hidden {
-		return nil, nil
+		return backends.Whole[backends.Machine](nil), nil
 	}
 	if wait != nil {
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return backends.Listing[backends.Machine]{}, ctx.Err()
 		}
 	}
 	if err != nil {
-		return nil, err
+		return backends.Listing[backends.Machine]{}, err
 	}
-	return slices.DeleteFunc(c.all(), func(m backends.Machine) bool {
-		return !f.Holds(m.Marks) || time.Since(m.Created) < c.listLag
+	found := c.listable(f)
+	if size == 0 || len(found) <= size {
+		return backends.Whole(found), nil
+	}
+	last := (len(found) + size - 1) / size
+	return backends.Paged(found[:size], last, func(_ context.Context, number int) ([]backends.Machine, error) {
+		c.mu.Lock()
+		c.count("page")
+		err := c.pageErr[number]
+		c.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		now := c.listable(f)
+		return now[min(len(now), (number-1)*size):min(len(now), number*size)], nil
 	}), nil
+}
+
+func (c *cloud) listable(f backends.Filter) []backends.Machine {
+	found := slices.DeleteFunc(c.all(), func(m backends.Machine) bool {
+		return !holds(f, m.About()) || time.Since(m.Created) < c.listLag
+	})
+	slices.SortFunc(found, older[backends.Machine])
+	return found
 }
 
 func (c *cloud) Power(_ context.Context, m backends.Machine, action backends.PowerAction) error {
@@ -265,7 +291,12 @@ func (c *cloud) Reinstall(_ context.Context, m backends.Machine, _ backends.Mach
 	return nil
 }
 
-func (c *cloud) Diagnose(context.Context, backends.Machine) error { return c.actionFailed }
+func (c *cloud) Diagnose(_ context.Context, m backends.Machine) error {
+	if c.stuck != "" && m.ID != c.stuck {
+		return nil
+	}
+	return c.actionFailed
+}
 
 // definition registers the cloud.
 func (c *cloud) definition() *backends.Definition {

@@ -24,7 +24,8 @@ type recipe[T backends.Object] struct {
 	refusal error
 	// reserve books what the object takes of the pool's limits.
 	reserve func(ctx context.Context) (release func(), err error)
-	// make is the one call that makes it.
+	// make is the one call that makes it. With an error it returns what may be made all
+	// the same (see [backends.Backend.MakeMachine]).
 	make func(ctx context.Context) (T, error)
 	// prepare brings an object that carries our claim to what is wanted, all but the
 	// completion mark. It is called again where a creation was interrupted.
@@ -52,6 +53,7 @@ const makeTries = 3
 // create makes an object, or takes up, or takes over the one that carries the
 // recipe's key, by the rules of DESIGN.md §6.
 func (k *kind[T]) create(ctx context.Context, r recipe[T]) (outcome[T], error) {
+	ctx = backends.Operation(ctx) // once it has made something, it is let finish it
 	unlock, err := k.account.shared.keys.lock(ctx, r.marks.Key)
 	if err != nil {
 		return outcome[T]{}, err
@@ -76,7 +78,7 @@ type creation[T backends.Object] struct {
 // run looks at what carries the key and acts on it, until there is an object of
 // ours that is complete.
 func (c *creation[T]) run(ctx context.Context) (outcome[T], error) {
-	since := time.Now().Add(-lookUpAge)
+	since := c.lookUpSince()
 	for round := 0; ; round++ {
 		if round > 0 {
 			if err := backends.Sleep(ctx, poll(round-1)); err != nil {
@@ -90,10 +92,12 @@ func (c *creation[T]) run(ctx context.Context) (outcome[T], error) {
 		since = time.Now()
 		if found == nil {
 			made, err := c.make(ctx)
-			if err != nil {
+			switch {
+			case made == nil && err != nil:
 				return outcome[T]{}, err
-			}
-			if made == nil {
+			case err != nil:
+				return outcome[T]{object: *made}, err
+			case made == nil:
 				continue // its name is taken by an object with our key, or its outcome is unclear
 			}
 			return c.finished(ctx, *made)
@@ -118,6 +122,9 @@ func (c *creation[T]) finished(ctx context.Context, object T) (outcome[T], error
 	}
 	defer unlock()
 	object, asWanted, err := c.finish(ctx, c.pool, object, c.recipe.prepare)
+	if backends.HasCode(err, backends.NotFound) || backends.HasCode(err, backends.AccessDenied) {
+		asWanted = false // it went while it was finished, and its id may be another's
+	}
 	return outcome[T]{object: object, asWanted: asWanted}, err
 }
 
@@ -136,7 +143,8 @@ func (c *creation[T]) lookUp(ctx context.Context, since time.Time) (*T, error) {
 
 func (c *creation[T]) carriesOurs(object T) bool { return object.About().Marks.Claim == c.claim }
 
-// make makes the object. A nil object without an error asks for another look.
+// make makes the object. A nil object without an error asks for another look; an
+// object with an error may be being made, and is to be recorded.
 func (c *creation[T]) make(ctx context.Context) (*T, error) {
 	if c.recipe.refusal != nil {
 		return nil, c.recipe.refusal
@@ -146,15 +154,18 @@ func (c *creation[T]) make(ctx context.Context) (*T, error) {
 		return nil, err
 	}
 	c.makes++
+	begun := time.Now()
 	call, cancel := backends.Grace(ctx)
 	object, err := c.recipe.make(call)
 	cancel()
 	if err == nil {
-		c.reader.made(object)
+		c.reader.made(object, begun)
 		return &object, nil
 	}
 	taken, nameIsTaken := errors.AsType[*backends.NameTaken](err)
 	switch e := backends.AsError(err); {
+	case object.About().ID != "":
+		return &object, err // its booking stays
 	case nameIsTaken:
 		release()
 		return nil, c.nameTaken(ctx, taken)
@@ -224,6 +235,8 @@ func (c *creation[T]) others(ctx context.Context, object T) (over bool, out outc
 		return false, out, nil
 	case err != nil:
 		return true, out, err
+	case isPartial(object):
+		return true, out, partial(object)
 	}
 	about := object.About()
 	switch {
@@ -252,7 +265,7 @@ var errWatchOver = errors.New("the other run didn't finish it")
 
 // takeOverHalfMade watches an object that another run began; when that run
 // doesn't finish it, it is taken over, and made anew if it was made from
-// something else.
+// something else, or the cloud says that its making failed.
 func (c *creation[T]) takeOverHalfMade(ctx context.Context, object T) (over bool, out outcome[T], err error) {
 	id, claim := object.About().ID, object.About().Marks.Claim
 	moved := func(a backends.About) bool { return a.Marks.Complete || a.Marks.Claim != claim || a.Going() }
@@ -273,6 +286,8 @@ func (c *creation[T]) takeOverHalfMade(ctx context.Context, object T) (over bool
 		return false, out, nil
 	case err != nil:
 		return true, out, err
+	case isPartial(object):
+		return true, out, partial(object)
 	case moved(object.About()):
 		return false, out, nil
 	}
@@ -281,7 +296,10 @@ func (c *creation[T]) takeOverHalfMade(ctx context.Context, object T) (over bool
 	}
 	if object.About().Marks.Digest == c.recipe.marks.Digest {
 		out, err = c.finished(ctx, object)
-		return true, out, err
+		if !backends.HasReason(err, backends.ReasonAction) {
+			return true, out, err
+		}
+		object = out.object // what the other run began can't be finished
 	}
 	if c.recipe.lift != nil {
 		if object, err = c.recipe.lift(ctx, object); err != nil {

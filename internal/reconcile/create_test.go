@@ -183,6 +183,23 @@ func TestHalfMadeMachineOfSomethingElseIsMadeAnew(t *testing.T) {
 	})
 }
 
+func TestHalfMadeMachineWhoseMakingFailedIsMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		account, pool := c.account(t)
+		c.stuck = c.put(backends.Machine{Name: "web-0", Marks: wish(pool, "web-0").Spec.Marks})
+		c.machines[c.stuck].made = time.Now().Add(100 * time.Hour) // it never runs
+		c.actionFailed = &backends.Error{Code: backends.ProviderError, Reason: backends.ReasonAction, Message: "no room"}
+		created, err := account.Create(t.Context(), wish(pool, "web-0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := c.all(); len(all) != 1 || all[0].ID == c.stuck || all[0].ID != created.Machine.ID || !all[0].Marks.Complete {
+			t.Errorf("the cloud has %+v", all)
+		}
+	})
+}
+
 func TestHalfMadeMachineOfALiveRunIsLeftToIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()

@@ -5,7 +5,7 @@ package reconcile
 
 import (
 	"context"
-	"time"
+	"fmt"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -16,22 +16,30 @@ type Owned struct {
 	ID    string // the cloud's id
 	Key   string
 	Claim string // "" when the state never took it: an import
+	// Name is the object's in the cloud. Where ids are reused it tells one of ours whose
+	// marks were taken away from a stranger's; "" where it doesn't matter.
+	Name string
 }
 
 // ownToDelete is the object that a state may delete; nil when it is gone already,
 // or, with left, when someone else has claimed it. One without our marks is
-// ACCESS_DENIED.
+// ACCESS_DENIED. One that is being made, and doesn't say yet whose it is, is waited for.
 func (k *kind[T]) ownToDelete(ctx context.Context, o Owned) (object *T, left bool, err error) {
-	seen, _, err := k.reader.read(ctx, backends.Filter{Pool: o.Pool}, o.ID, time.Now())
+	seen, err := k.current(ctx, o.Pool, o.ID)
+	if err == nil {
+		seen, err = k.whole(ctx, o.Pool, seen)
+	}
 	switch {
 	case backends.HasCode(err, backends.NotFound):
+		k.sweep(ctx, o)
 		return nil, false, nil
 	case err != nil:
 		return nil, false, err
 	}
 	a := seen.About()
 	switch own := Own(a.Marks, o.Key, o.Claim); {
-	case a.State == backends.StateDeleted || k.isStrangers(a.Marks, o.Key, o.Claim):
+	case a.State == backends.StateDeleted || k.isStrangers(a, o):
+		k.sweep(ctx, o)
 		return nil, false, nil
 	case own == Unmarked:
 		return nil, false, backends.Errorf(backends.AccessDenied, "The %s %q (%s) carries none of our marks, so it is not deleted.", a.Noun, a.Name, a.ID).
@@ -43,6 +51,19 @@ func (k *kind[T]) ownToDelete(ctx context.Context, o Owned) (object *T, left boo
 		return nil, true, nil
 	}
 	return &seen, false, nil
+}
+
+// sweep removes what the cloud keeps for an object that was ours, and that someone else
+// deleted. What can't be removed is a warning: nothing needs it.
+func (k *kind[T]) sweep(ctx context.Context, o Owned) {
+	var none T
+	s, ok := k.account.Backend.(backends.Sweeper)
+	if _, isMachine := any(none).(backends.Machine); !ok || !isMachine || o.Claim == "" {
+		return // an import that was never taken is nobody's
+	}
+	if err := s.SweepMachine(ctx, o.Key); err != nil {
+		backends.Warn(ctx, fmt.Sprintf("The %s %s is gone, but not all that was kept for it could be removed: %v", k.noun, o.ID, err))
+	}
 }
 
 // remove deletes an object of ours and waits until it is gone.

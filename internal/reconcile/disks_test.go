@@ -145,13 +145,13 @@ func (d *disks) Check(context.Context, backends.VolumeSpec) ([]*backends.Error, 
 	return nil, nil
 }
 
-func (d *disks) List(_ context.Context, f backends.Filter) ([]backends.Volume, error) {
+func (d *disks) List(_ context.Context, f backends.Filter) (backends.Listing[backends.Volume], error) {
 	if d.listErr != nil {
-		return nil, d.listErr
+		return backends.Listing[backends.Volume]{}, d.listErr
 	}
-	return slices.DeleteFunc(d.all(), func(v backends.Volume) bool {
+	return backends.Whole(slices.DeleteFunc(d.all(), func(v backends.Volume) bool {
 		return !f.Holds(v.Marks) || time.Since(v.Created) < d.listLag
-	}), nil
+	})), nil
 }
 
 func (d *disks) Named(_ context.Context, name string) ([]backends.Volume, error) {
@@ -266,10 +266,10 @@ func (s *snaps) Unfiltered() bool                                  { return fals
 func (s *snaps) FixedMarks() bool                                  { return false }
 func (s *snaps) CheckForm(backends.SnapshotSpec) []*backends.Error { return nil }
 
-func (s *snaps) List(_ context.Context, f backends.Filter) ([]backends.Snapshot, error) {
+func (s *snaps) List(_ context.Context, f backends.Filter) (backends.Listing[backends.Snapshot], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Values(s.snapshots)), func(o backends.Snapshot) bool { return !f.Holds(o.Marks) }), nil
+	return backends.Whole(slices.DeleteFunc(slices.Collect(maps.Values(s.snapshots)), func(o backends.Snapshot) bool { return !f.Holds(o.Marks) })), nil
 }
 
 func (s *snaps) OfVolume(_ context.Context, volume string) ([]backends.Snapshot, error) {

@@ -28,7 +28,8 @@ func (k *kind[T]) finish(ctx context.Context, pool string, object T, prepare fun
 }
 
 // complete writes the completion mark on an object as it was just seen, and reads
-// the claim once more: who finds another's has lost the object.
+// the claim once more: who finds another's has lost the object. An object so young
+// that nobody can have taken it over isn't read again.
 func (k *kind[T]) complete(ctx context.Context, pool string, object T) (T, error) {
 	marks := object.About().Marks
 	if marks.Fixed {
@@ -54,6 +55,9 @@ func (k *kind[T]) complete(ctx context.Context, pool string, object T) (T, error
 		if marks = object.About().Marks; marks.Claim != claim {
 			return object, claimedAnew(object)
 		}
+	}
+	if k.reader.untaken(object.About().ID) {
+		return object, nil
 	}
 	if k.polled {
 		return k.await(ctx, pool, object, func(o T, missing bool) (bool, error) {
@@ -83,6 +87,7 @@ func (k *kind[T]) write(ctx context.Context, object T, marks backends.Marks) (T,
 	if ctx.Err() != nil {
 		return object, context.Cause(ctx)
 	}
+	marks.Doubled = false // what is written is one value of each
 	out := object
 	err := k.change(ctx, object.About().ID, func(ctx context.Context) (err error) {
 		out, err = k.mark(ctx, object, marks)

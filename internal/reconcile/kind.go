@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -32,6 +33,9 @@ type kind[T backends.Object] struct {
 	// optional: a product of its own that credentials often don't reach, so that not
 	// being allowed to list it counts as having none.
 	optional bool
+	// shortest is how long making an object has taken at least, in nanoseconds; 0 before
+	// the first.
+	shortest atomic.Int64
 	// diagnose is the cloud's explanation of an object that doesn't get where it
 	// should; nil where it has none.
 	diagnose func(ctx context.Context, object T) error
@@ -43,11 +47,21 @@ func (k *kind[T]) lock(ctx context.Context, id string) (unlock func(), err error
 }
 
 // isStrangers tells whether an object only has the id that one of ours had: where ids
-// are reused, what carries neither our marks nor our key is another's, and ours is
-// gone.
-func (k *kind[T]) isStrangers(m backends.Marks, key, claim string) bool {
-	own := Own(m, key, claim)
-	return k.reusedIDs && claim != "" && (own == Unmarked || own == Foreign)
+// are reused, what carries another key is another's, and ours is gone; and so is what
+// carries no marks of ours, unless it still has our name: then somebody took the marks
+// away, and a second one must not be made.
+func (k *kind[T]) isStrangers(a backends.About, o Owned) bool {
+	if !k.reusedIDs || o.Claim == "" {
+		return false
+	}
+	switch Own(a.Marks, o.Key, o.Claim) {
+	case Foreign:
+		return true
+	case Unmarked:
+		return o.Name == "" || a.Name != o.Name
+	default:
+		return false
+	}
 }
 
 // ask is the object itself, as the cloud shows it now; NOT_FOUND when it is gone.
@@ -95,30 +109,30 @@ func (k *kind[T]) objects(ctx context.Context, filter backends.Filter) ([]T, err
 	if k == nil || k.reader.lists == nil {
 		return nil, nil
 	}
-	v, err := k.reader.list(ctx, filter, time.Now())
-	switch {
-	case k.optional && backends.HasReason(err, backends.ReasonPermission):
+	found, err := k.reader.list(ctx, filter, time.Now(), func(o T) bool { return !o.About().Going() })
+	if k.optional && backends.HasReason(err, backends.ReasonPermission) {
 		return nil, nil
-	case err != nil:
-		return nil, err
 	}
-	var out []T
-	for _, o := range v.sorted() {
-		if !o.About().Going() {
-			out = append(out, o)
-		}
-	}
-	return out, nil
+	return found, err
 }
 
 // recent is the object of a pool that carries a key, as a recent list shows it; nil
 // when there is none.
 func (k *kind[T]) recent(ctx context.Context, pool, key string) (*T, error) {
-	found, err := k.reader.byKey(ctx, backends.Filter{Pool: pool}, key, time.Now().Add(-lookUpAge))
+	found, err := k.reader.byKey(ctx, backends.Filter{Pool: pool}, key, k.lookUpSince())
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return &found[0], nil
+}
+
+// lookUpSince is when a list may have begun that is to tell whether a key is taken.
+// Where the cloud itself refuses a second object of a key, an older one will do.
+func (k *kind[T]) lookUpSince() time.Time {
+	if k.onePerKey {
+		return time.Now().Add(-refreshAge)
+	}
+	return time.Now().Add(-lookUpAge)
 }
 
 // refresh is an object of a pool as a recent list shows it; NOT_FOUND when it is
@@ -128,6 +142,15 @@ func (k *kind[T]) refresh(ctx context.Context, pool, id string) (T, error) {
 	if err == nil && o.About().State == backends.StateDeleted {
 		return o, k.reader.gone(id)
 	}
+	return o, err
+}
+
+// current is an object of a pool as it is now, for one who acts on it; NOT_FOUND when
+// it is gone.
+func (k *kind[T]) current(ctx context.Context, pool, id string) (T, error) {
+	filter := backends.Filter{Pool: pool}
+	defer k.reader.watching(filter)()
+	o, _, err := k.reader.watch(ctx, filter, id, time.Now())
 	return o, err
 }
 
@@ -148,6 +171,7 @@ func machineKind(a *Account, lag lags) *kind[backends.Machine] {
 	if l, ok := a.Backend.(backends.Lister); ok {
 		k.reader.lists = l.ListMachines
 	}
+	_, k.reader.phased = a.Backend.(backends.PhaseLister)
 	return k
 }
 

@@ -139,17 +139,18 @@ func (k *kind[T]) held(ctx context.Context, poolID, key string) (map[string]T, e
 	if k == nil || k.reader.lists == nil {
 		return out, nil
 	}
-	v, err := k.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-lookUpAge))
+	others, err := k.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-lookUpAge), func(o T) bool {
+		a := o.About()
+		return a.Marks.Key != key && !a.Going()
+	})
 	switch {
 	case k.optional && backends.HasReason(err, backends.ReasonPermission):
 		return out, nil
 	case err != nil:
 		return nil, err
 	}
-	for _, o := range v.objects {
-		if a := o.About(); a.Marks.Key != key && !a.Going() {
-			out[a.Marks.Key] = o
-		}
+	for _, o := range others {
+		out[o.About().Marks.Key] = o
 	}
 	return out, nil
 }

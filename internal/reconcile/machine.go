@@ -145,7 +145,7 @@ func (a *Account) Read(ctx context.Context, pool, id string) (backends.Machine, 
 // since, it is NOT_FOUND.
 func (a *Account) ReadOwned(ctx context.Context, o Owned) (backends.Machine, error) {
 	m, err := a.machines.refresh(ctx, o.Pool, o.ID)
-	if err == nil && !m.Partial && a.machines.isStrangers(m.Marks, o.Key, o.Claim) {
+	if err == nil && !m.Partial && a.machines.isStrangers(m.About(), o) {
 		return backends.Machine{}, a.machines.reader.gone(o.ID)
 	}
 	return m, err

@@ -15,6 +15,7 @@ import (
 // are gone; one that is gone already is a success. One that someone else has claimed
 // is left alone: then left is true. One without our marks is ACCESS_DENIED.
 func (a *Account) Delete(ctx context.Context, o Owned) (left bool, err error) {
+	ctx = backends.Operation(ctx)
 	unlock, err := a.shared.keys.lock(ctx, o.Key)
 	if err != nil {
 		return false, err
@@ -73,17 +74,8 @@ func (a *Account) GoingWith(ctx context.Context, machine string) ([]backends.Vol
 		return nil, nil
 	}
 	// They may be of another pool of the account.
-	v, err := a.volumes.reader.list(ctx, backends.Filter{Account: a.id}, time.Now().Add(-lookUpAge))
-	if err != nil {
-		return nil, err
-	}
-	var out []backends.Volume
-	for _, volume := range v.sorted() {
-		if goesWith(volume, machine) {
-			out = append(out, volume)
-		}
-	}
-	return out, nil
+	return a.volumes.reader.list(ctx, backends.Filter{Account: a.id}, time.Now().Add(-lookUpAge),
+		func(v backends.Volume) bool { return goesWith(v, machine) })
 }
 
 func goesWith(v backends.Volume, machine string) bool {

@@ -5,7 +5,6 @@ package reconcile
 
 import (
 	"context"
-	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -40,6 +39,7 @@ type Updated struct {
 // Update brings a machine to what a change wants, in place. A machine that a state
 // has imported is claimed first.
 func (a *Account) Update(ctx context.Context, c Change) (Updated, error) {
+	ctx = backends.Operation(ctx)
 	out := Updated{Claim: c.Claim}
 	unlock, err := a.machines.lock(ctx, c.ID)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *Account) Update(ctx context.Context, c Change) (Updated, error) {
 	if c.Claim != "" {
 		a.shared.claims.Store(c.Claim, true)
 	}
-	if out.Machine, _, err = a.machines.reader.read(ctx, backends.Filter{Pool: c.Pool}, c.ID, time.Now()); err != nil {
+	if out.Machine, err = a.machines.current(ctx, c.Pool, c.ID); err != nil {
 		return Updated{Claim: c.Claim}, err
 	}
 	if out.Machine, out.Claim, err = a.machines.own(ctx, out.Machine, c.Owned, c.Spec.Marks); err != nil {
@@ -100,7 +100,7 @@ func (a *Account) converge(ctx context.Context, out *Updated, c Change) (err err
 // redigest writes what the machine is made from by now.
 func (a *Account) redigest(ctx context.Context, out *Updated, c Change) (err error) {
 	switch m := out.Machine; {
-	case m.Marks.Digest == c.Spec.Marks.Digest:
+	case m.Marks.Digest == c.Spec.Marks.Digest && !m.Marks.Doubled:
 		return nil
 	case m.Marks.Claim != out.Claim:
 		return claimedAnew(m)
@@ -113,7 +113,7 @@ func (a *Account) redigest(ctx context.Context, out *Updated, c Change) (err err
 }
 
 // reinstall installs the image, says so in the digest at once, and waits until the
-// machine runs again.
+// machine runs again, if it is to run.
 func (a *Account) reinstall(ctx context.Context, out *Updated, c Change) error {
 	var err error
 	switch r := a.Backend.(type) {
@@ -138,6 +138,13 @@ func (a *Account) reinstall(ctx context.Context, out *Updated, c Change) error {
 	if err := a.redigest(ctx, out, c); err != nil {
 		return err
 	}
-	out.Machine, err = a.awaitState(ctx, c.Pool, out.Claim, out.Machine, backends.StateRunning)
+	if c.Spec.Start {
+		out.Machine, err = a.awaitState(ctx, c.Pool, out.Claim, out.Machine, backends.StateRunning)
+		return err
+	}
+	// Some clouds start it all the same: what follows switches it off.
+	out.Machine, err = a.machines.await(ctx, c.Pool, out.Machine, func(m backends.Machine, missing bool) (bool, error) {
+		return m.State == backends.StateRunning || m.State == backends.StateStopped, stillOurs(m, missing, out.Claim)
+	})
 	return err
 }

@@ -85,7 +85,7 @@ func (a *Account) awaitState(ctx context.Context, pool, claim string, m backends
 		case m.State == want:
 			return true, nil
 		case m.State == backends.StateError:
-			return false, why(ctx, m, backends.Errorf(backends.ProviderError, "The machine %s is in error: %s", m.ID, m.Message))
+			return false, why(ctx, m, inError(m))
 		case m.State != backends.StateRunning && m.State != backends.StateStopped:
 			settled = time.Time{}
 		case settled.IsZero():

@@ -4,11 +4,8 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,14 +16,18 @@ import (
 // share one list, our own writes are folded in, and what a list lacks is got by id.
 // A caller says how fresh it wants the answer by a time: the list behind it was
 // begun no earlier. One caller giving up doesn't end the list for the others.
+//
+// What is long is read no further than it pays (DESIGN.md §7): see [listing].
 type reader[T backends.Object] struct {
 	noun  string
 	get   func(ctx context.Context, id string) (T, error)
-	lists func(ctx context.Context, filter backends.Filter) ([]T, error) // nil: every read is a get
-	find  func(ctx context.Context, key string) ([]T, error)             // used where lists is nil
+	lists func(ctx context.Context, filter backends.Filter) (backends.Listing[T], error) // nil: every read is a get
+	find  func(ctx context.Context, key string) ([]T, error)                             // used where lists is nil
 	// unfiltered: the cloud can't select, so that all pools share one list.
 	unfiltered bool
-	lags       lags
+	// phased: the cloud can select by phase, so that waits don't list whole pools.
+	phased bool
+	lags   lags
 
 	mu       sync.Mutex
 	listings map[backends.Filter]*listing[T]
@@ -38,211 +39,139 @@ type lags struct {
 	list time.Duration // a new or deleted object may be missing, or shown, that long
 }
 
-type listing[T backends.Object] struct {
-	begun   time.Time // of the list that filled it; zero before the first
-	objects map[string]T
-	flight  *flight
-}
-
-type flight struct {
-	begun   time.Time
-	done    chan struct{}
-	err     error // set before done is closed
-	waiting int
-	cancel  context.CancelFunc
-}
-
-// write is an object as one of our own calls left it.
-type write[T backends.Object] struct {
-	at     time.Time
-	object T
-	gone   bool
-	// unlisted: we made it, and no list has shown it yet; unseen: no get either.
-	unlisted, unseen bool
-	made             time.Time // by us; zero if it wasn't
-}
-
-// view is what a list showed, with the writes since folded in.
-type view[T backends.Object] struct {
-	begun   time.Time
-	objects map[string]T
-	listed  map[string]T // what the list itself showed; read-only
-}
-
-// sorted are the view's objects, the oldest first.
-func (v view[T]) sorted() []T {
-	return slices.SortedFunc(maps.Values(v.objects), older[T])
-}
-
-func older[T backends.Object](a, b T) int {
-	x, y := a.About(), b.About()
-	return cmp.Or(x.Created.Compare(y.Created), compareIDs(x.ID, y.ID))
-}
-
-// compareIDs compares numbers as numbers: the lower was given out first.
-func compareIDs(a, b string) int {
-	x, errX := strconv.ParseInt(a, 10, 64)
-	y, errY := strconv.ParseInt(b, 10, 64)
-	if errX == nil && errY == nil {
-		return cmp.Compare(x, y)
-	}
-	return cmp.Compare(a, b)
-}
-
-// list is the filter's objects, by a list begun at since or later.
-func (r *reader[T]) list(ctx context.Context, filter backends.Filter, since time.Time) (view[T], error) {
+// list are those of the filter's objects that are wanted, the oldest first, by a list
+// begun at since or later. want is called often and with the reader locked; nil wants
+// all.
+func (r *reader[T]) list(ctx context.Context, filter backends.Filter, since time.Time, want func(T) bool) ([]T, error) {
 	if r.lists == nil {
-		return view[T]{}, backends.Errorf(backends.Unsupported, "This cloud can't list %ss.", r.noun)
+		return nil, backends.Errorf(backends.Unsupported, "This cloud can't list %ss.", r.noun)
 	}
-	asked := filter
-	if r.unfiltered {
-		filter = backends.Filter{}
-	}
-	for {
-		r.mu.Lock()
-		l := r.listings[filter]
-		if l == nil {
-			l = &listing[T]{}
-			if r.listings == nil {
-				r.listings = map[backends.Filter]*listing[T]{}
-			}
-			r.listings[filter] = l
-		}
-		if !l.begun.IsZero() && !l.begun.Before(since) {
-			v := r.fold(asked, l)
-			r.mu.Unlock()
-			return v, nil
-		}
-		f := l.flight
-		if f == nil {
-			f = r.start(ctx, filter, l)
-		}
-		f.waiting++
-		r.mu.Unlock()
-
-		select {
-		case <-f.done:
-			// A list begun too early for us was waited out; its failure isn't ours.
-			if f.err != nil && !f.begun.Before(since) {
-				return view[T]{}, f.err
-			}
-		case <-ctx.Done():
-			r.leave(l, f)
-			return view[T]{}, context.Cause(ctx)
-		}
-	}
+	var found []T
+	err := r.look(ctx, filter, "", since, func(l *listing[T]) { found = r.wanted(filter, l, want) })
+	return found, err
 }
 
-// start begins a list; r.mu is held.
-func (r *reader[T]) start(ctx context.Context, filter backends.Filter, l *listing[T]) *flight {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight{begun: time.Now(), done: make(chan struct{}), cancel: cancel}
-	l.flight = f
-	go func() {
-		defer cancel()
-		objects, err := r.lists(ctx, filter)
-		if backends.HasCode(err, backends.NotFound) {
-			// Only a get can say that an object is gone; a list that isn't there is broken.
-			e := *backends.AsError(err)
-			e.Code, e.Ambiguous = backends.ProviderError, true
-			err = &e
+// wanted are those of a list's objects, with our writes laid over, that are wanted, the
+// oldest first; r.mu is held.
+func (r *reader[T]) wanted(filter backends.Filter, l *listing[T], want func(T) bool) []T {
+	var found []T
+	for o := range r.fold(filter, l) {
+		if want == nil || want(o) {
+			found = append(found, o)
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		f.err = err
-		if l.flight == f {
-			l.flight = nil
-		}
-		if err == nil && f.begun.After(l.begun) {
-			l.begun = f.begun
-			l.objects = make(map[string]T, len(objects))
-			for _, o := range objects {
-				id := o.About().ID
-				l.objects[id] = o
-				if w, ok := r.writes[id]; ok && w.unlisted {
-					w.unlisted, w.unseen = false, false
-					r.writes[id] = w
-				}
-			}
-			r.forgetOldWrites()
-		}
-		close(f.done)
-	}()
-	return f
+	}
+	slices.SortFunc(found, older)
+	return found
 }
 
-// leave ends a list that nobody waits for any more.
-func (r *reader[T]) leave(l *listing[T], f *flight) {
+// byKey are the objects that carry a key, the oldest first.
+func (r *reader[T]) byKey(ctx context.Context, filter backends.Filter, key string, since time.Time) ([]T, error) {
+	found, _, err := r.byKeyShowing(ctx, filter, key, since, "")
+	return found, err
+}
+
+// byKeyShowing is byKey, and tells whether the cloud's list, without what we know from
+// our own writes, showed an object. Where the cloud can look for a key, that is what
+// answers as long as the pool's list has more pages than there are of those who would
+// share it.
+func (r *reader[T]) byKeyShowing(ctx context.Context, filter backends.Filter, key string, since time.Time, id string) (
+	found []T, listed bool, err error) {
+	if r.lists == nil {
+		found, err = r.find(ctx, key)
+		return found, false, err
+	}
+	take := func(l *listing[T]) {
+		found = r.wanted(filter, l, func(o T) bool { return o.About().Marks.Key == key })
+		_, listed = l.objects[id]
+	}
+	r.mu.Lock()
+	l := r.listing(filter)
+	single := r.find != nil && l.pages > 1 && l.watching < l.pages && !r.serves(filter, l, "", since)
+	r.mu.Unlock()
+	if !single {
+		return found, listed, r.look(ctx, filter, "", since, take)
+	}
+	keyed := &listing[T]{begun: time.Now(), objects: map[string]T{}, whole: true}
+	shown, err := r.find(ctx, key)
+	if err != nil {
+		return nil, false, err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f.waiting--; f.waiting == 0 {
-		f.cancel()
-		if l.flight == f {
-			l.flight = nil
-		}
-	}
-}
-
-// fold lays our writes over a list: those after it began replace what it showed,
-// and an object that we made a short while before it may be missing from it. One
-// that a list has shown before and this one doesn't is left out, so that it is asked
-// for by its id. So is what the filter doesn't hold. r.mu is held.
-func (r *reader[T]) fold(filter backends.Filter, l *listing[T]) view[T] {
-	v := view[T]{begun: l.begun, objects: maps.Clone(l.objects), listed: l.objects}
-	if r.unfiltered {
-		maps.DeleteFunc(v.objects, func(_ string, o T) bool { return !filter.Holds(o.About().Marks) })
-	}
-	for id, w := range r.writes {
-		_, listed := l.objects[id]
-		switch {
-		case w.gone:
-			// Lists may show it a while longer; later the id may be another's.
-			if l.begun.Before(w.at.Add(r.lags.list)) {
-				delete(v.objects, id)
-			}
-		case !filter.Holds(w.object.About().Marks):
-		case !w.at.Before(l.begun), !listed && w.unlisted && w.at.After(l.begun.Add(-r.lags.list)):
-			v.objects[id] = w.object
-		}
-	}
-	return v
-}
-
-// forgetOldWrites keeps the writes that a list may still lack; r.mu is held.
-func (r *reader[T]) forgetOldWrites() {
-	oldest := time.Now().Add(-2*r.lags.list - time.Minute)
-	maps.DeleteFunc(r.writes, func(_ string, w write[T]) bool { return w.at.Before(oldest) })
+	r.show(keyed, shown)
+	take(keyed)
+	return found, listed, nil
 }
 
 // read is one object, from the filter's list begun at since or later, or by its id
 // when the list lacks it. NOT_FOUND when it is gone. The time is the list's (or
-// get's) beginning.
+// get's) beginning. It is for those who read many: what is read is shared.
 func (r *reader[T]) read(ctx context.Context, filter backends.Filter, id string, since time.Time) (T, time.Time, error) {
-	var none T
-	if r.lists != nil {
-		v, err := r.list(ctx, filter, since)
-		if err != nil {
-			return none, time.Time{}, err
-		}
-		if o, ok := v.objects[id]; ok {
-			return o, v.begun, nil
-		}
-		since = v.begun
+	if r.lists == nil {
+		return r.single(ctx, id, time.Now())
 	}
+	var o T
+	var shown bool
+	var begun time.Time
+	err := r.look(ctx, filter, id, since, func(l *listing[T]) {
+		o, shown = r.shown(filter, l, id)
+		begun = l.begun
+	})
+	if err != nil || shown {
+		return o, begun, err
+	}
+	return r.single(ctx, id, begun)
+}
+
+// watch is read for those who ask again and again, or act on one object: as long as
+// the list is known to have more pages than there are of them (see watching), each
+// asks by id.
+func (r *reader[T]) watch(ctx context.Context, filter backends.Filter, id string, since time.Time) (T, time.Time, error) {
+	if r.lists == nil {
+		return r.single(ctx, id, time.Now())
+	}
+	r.mu.Lock()
+	l := r.listing(filter)
+	o, shown := r.shown(filter, l, id)
+	begun := l.begun
+	fresh := !begun.IsZero() && !begun.Before(since)
+	cheaper := l.pages > 1 && l.watching < l.pages
+	r.mu.Unlock()
+	switch {
+	case shown && fresh:
+		return o, begun, nil
+	case cheaper:
+		return r.single(ctx, id, time.Now())
+	}
+	return r.read(ctx, filter, id, since)
+}
+
+// watching counts one who calls watch, until it calls end.
+func (r *reader[T]) watching(filter backends.Filter) (end func()) {
+	add := func(n int) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.listing(filter).watching += n
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// single is one object by its id. begun is when the list began that lacked it, or
+// now.
+func (r *reader[T]) single(ctx context.Context, id string, begun time.Time) (T, time.Time, error) {
+	var none T
 	r.mu.Lock()
 	w, wrote := r.writes[id]
 	r.mu.Unlock()
 	if wrote && w.gone && time.Since(w.at) < r.lags.list {
-		return none, since, r.gone(id)
+		return none, begun, r.gone(id)
 	}
-	begun := time.Now()
-	if r.lists != nil {
-		begun = since
-	}
+	asked := time.Now()
 	o, err := r.get(ctx, id)
 	switch {
 	case err == nil:
-		r.seen(id)
+		r.got(o, asked)
 	case backends.HasCode(err, backends.NotFound) && wrote && w.unseen && time.Since(w.at) < r.lags.list:
 		// A cloud whose lists lag may also not know a new object by its id for a while.
 		return w.object, begun, nil
@@ -252,70 +181,4 @@ func (r *reader[T]) read(ctx context.Context, filter backends.Filter, id string,
 
 func (r *reader[T]) gone(id string) error {
 	return backends.Errorf(backends.NotFound, "The %s %s is gone.", r.noun, id)
-}
-
-// byKey are the objects that carry a key, the oldest first.
-func (r *reader[T]) byKey(ctx context.Context, filter backends.Filter, key string, since time.Time) ([]T, error) {
-	if r.lists == nil {
-		return r.find(ctx, key)
-	}
-	v, err := r.list(ctx, filter, since)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(v.sorted(), func(o T) bool { return o.About().Marks.Key != key }), nil
-}
-
-// made folds in what the call that made an object answered.
-func (r *reader[T]) made(o T) {
-	r.remember(o.About().ID, func(w *write[T]) { *w = write[T]{object: o, unlisted: true, unseen: true, made: time.Now()} })
-}
-
-// wrote folds in what one of our calls answered, a get too.
-func (r *reader[T]) wrote(o T) {
-	r.remember(o.About().ID, func(w *write[T]) { w.object, w.gone = o, false })
-}
-
-// deleted folds in that an object is gone.
-func (r *reader[T]) deleted(id string) {
-	r.remember(id, func(w *write[T]) { *w = write[T]{gone: true} })
-}
-
-func (r *reader[T]) remember(id string, change func(*write[T])) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	w := r.writes[id]
-	change(&w)
-	w.at = time.Now()
-	if r.writes == nil {
-		r.writes = map[string]write[T]{}
-	}
-	r.writes[id] = w
-}
-
-// seen remembers that the cloud has shown an object by its id.
-func (r *reader[T]) seen(id string) { r.adjust(id, func(w *write[T]) { w.unseen = false }) }
-
-// fresh tells whether we made an object so shortly ago that the cloud may not know it
-// everywhere yet.
-func (r *reader[T]) fresh(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	w, ok := r.writes[id]
-	return ok && !w.made.IsZero() && time.Since(w.made) < r.lags.list
-}
-
-// going remembers that the cloud was told to delete an object: that it isn't found
-// from now on is no lag.
-func (r *reader[T]) going(id string) {
-	r.adjust(id, func(w *write[T]) { w.unlisted, w.unseen = false, false })
-}
-
-func (r *reader[T]) adjust(id string, change func(*write[T])) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w, ok := r.writes[id]; ok {
-		change(&w)
-		r.writes[id] = w
-	}
 }

@@ -58,7 +58,7 @@ func TestReaderWantsAListAsFreshAsAsked(t *testing.T) {
 		r := machineReader(c)
 		list := func(since time.Time) {
 			t.Helper()
-			if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, since); err != nil {
+			if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, since, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -84,7 +84,7 @@ func TestOneCallerGivingUpDoesNotEndTheListForOthers(t *testing.T) {
 		results := make(chan error, 2)
 		for _, ctx := range []context.Context{quitter, t.Context()} {
 			go func() {
-				_, err := r.list(ctx, backends.Filter{Pool: "p"}, time.Now())
+				_, err := r.list(ctx, backends.Filter{Pool: "p"}, time.Now(), nil)
 				results <- err
 			}()
 			synctest.Wait()
@@ -110,7 +110,7 @@ func TestListNobodyWaitsForEnds(t *testing.T) {
 		r := machineReader(c)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := r.list(ctx, backends.Filter{Pool: "p"}, time.Now()); !errors.Is(err, context.Canceled) {
+		if _, err := r.list(ctx, backends.Filter{Pool: "p"}, time.Now(), nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		// A goroutine left behind would deadlock the bubble.
@@ -122,11 +122,11 @@ func TestFailedListIsNotKept(t *testing.T) {
 		c := newCloud()
 		c.listErr = backends.Errorf(backends.ProviderError, "down")
 		r := machineReader(c)
-		if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, time.Now()); !backends.HasCode(err, backends.ProviderError) {
+		if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, time.Now(), nil); !backends.HasCode(err, backends.ProviderError) {
 			t.Errorf("got %v", err)
 		}
 		c.listErr = nil
-		if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, time.Now()); err != nil {
+		if _, err := r.list(t.Context(), backends.Filter{Pool: "p"}, time.Now(), nil); err != nil {
 			t.Errorf("got %v", err)
 		}
 	})

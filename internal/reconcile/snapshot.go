@@ -6,7 +6,6 @@ package reconcile
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
@@ -212,6 +211,7 @@ func (a *Account) CreateSnapshot(ctx context.Context, w SnapshotWish) (SnapshotC
 // is claimed, one that was left half made is finished. Nothing else of a snapshot
 // changes.
 func (a *Account) UpdateSnapshot(ctx context.Context, o SnapshotOwned, spec backends.SnapshotSpec) (SnapshotUpdated, error) {
+	ctx = backends.Operation(ctx)
 	out := SnapshotUpdated{Claim: o.Claim}
 	k, s, err := a.snapshotToChange(ctx, o)
 	if err != nil {
@@ -228,8 +228,12 @@ func (a *Account) UpdateSnapshot(ctx context.Context, o SnapshotOwned, spec back
 	if out.Snapshot, out.Claim, err = k.own(ctx, s, o.Owned, spec.Marks); err != nil {
 		return out, err
 	}
-	if m := out.Snapshot.Marks; m.Complete || m.Fixed {
+	switch m := out.Snapshot.Marks; {
+	case m.Complete:
 		return out, nil
+	case m.Fixed: // there is no mark to write, and it is complete once it is ready
+		out.Snapshot, err = k.awaitReady(ctx, o.Pool, out.Snapshot)
+		return out, err
 	}
 	out.Snapshot, _, err = k.finish(ctx, o.Pool, out.Snapshot, func(ctx context.Context, s backends.Snapshot) (backends.Snapshot, error) {
 		return k.awaitReady(ctx, o.Pool, s)
@@ -245,7 +249,7 @@ func (a *Account) snapshotToChange(ctx context.Context, o SnapshotOwned) (*kind[
 			continue
 		}
 		var s backends.Snapshot
-		if s, _, err = k.reader.read(ctx, backends.Filter{Pool: o.Pool}, o.ID, time.Now()); !backends.HasCode(err, backends.NotFound) {
+		if s, err = k.current(ctx, o.Pool, o.ID); !backends.HasCode(err, backends.NotFound) {
 			return k, s, err
 		}
 	}
@@ -254,6 +258,7 @@ func (a *Account) snapshotToChange(ctx context.Context, o SnapshotOwned) (*kind[
 
 // DeleteSnapshot deletes a snapshot; see [Account.Delete].
 func (a *Account) DeleteSnapshot(ctx context.Context, o SnapshotOwned) (left bool, err error) {
+	ctx = backends.Operation(ctx)
 	unlock, err := a.shared.keys.lock(ctx, o.Key)
 	if err != nil {
 		return false, err

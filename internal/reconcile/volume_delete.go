@@ -14,6 +14,7 @@ import (
 // and waits until it is gone; one that is gone already is a success. Attached to
 // anything else it is INVALID_STATE. For left and the rest see [Account.Delete].
 func (a *Account) DeleteVolume(ctx context.Context, o VolumeOwned, release []string) (left bool, err error) {
+	ctx = backends.Operation(ctx)
 	k, err := a.needVolumes(o.Kind)
 	if err != nil {
 		return false, err

@@ -5,7 +5,6 @@ package reconcile
 
 import (
 	"context"
-	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
@@ -35,6 +34,7 @@ type VolumeUpdated struct {
 // UpdateVolume brings a volume to what a change wants, in place: marks, attachments
 // (detached first), size. A volume that a state has imported is claimed first.
 func (a *Account) UpdateVolume(ctx context.Context, c VolumeChange) (VolumeUpdated, error) {
+	ctx = backends.Operation(ctx)
 	out := VolumeUpdated{Claim: c.Claim}
 	k, err := a.needVolumes(c.Kind)
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *Account) UpdateVolume(ctx context.Context, c VolumeChange) (VolumeUpdat
 	if c.Claim != "" {
 		a.shared.claims.Store(c.Claim, true)
 	}
-	v, _, err := k.reader.read(ctx, backends.Filter{Pool: c.Pool}, c.ID, time.Now())
+	v, err := k.current(ctx, c.Pool, c.ID)
 	if err != nil {
 		return out, err
 	}
@@ -83,7 +83,7 @@ func (a *Account) UpdateVolume(ctx context.Context, c VolumeChange) (VolumeUpdat
 // its machine.
 func (k *kind[T]) remark(ctx context.Context, object T, wanted backends.Marks) (T, error) {
 	marks := object.About().Marks
-	if marks.Fixed || marks.Digest == wanted.Digest && marks.GoesWithMachine == wanted.GoesWithMachine {
+	if marks.Fixed || marks.Digest == wanted.Digest && marks.GoesWithMachine == wanted.GoesWithMachine && !marks.Doubled {
 		return object, nil
 	}
 	marks.Digest, marks.GoesWithMachine = wanted.Digest, wanted.GoesWithMachine

@@ -30,7 +30,7 @@ func (k *kind[T]) until(ctx context.Context, pool string, object T, done func(T)
 		a := o.About()
 		switch {
 		case a.State == backends.StateError:
-			return false, k.why(ctx, o, backends.Errorf(backends.ProviderError, "The %s %q (%s) is in error: %s", a.Noun, a.Name, a.ID, a.Message))
+			return false, k.why(ctx, o, inError(o))
 		case a.State == backends.StateReady && done(o):
 			return true, nil
 		}
@@ -40,6 +40,14 @@ func (k *kind[T]) until(ctx context.Context, pool string, object T, done func(T)
 		}
 		return false, nil
 	})
+}
+
+// inError says that an object is in error: what was asked of it failed.
+func inError(o backends.Object) error {
+	a := o.About()
+	e := backends.Errorf(backends.ProviderError, "The %s %q (%s) is in error: %s", a.Noun, a.Name, a.ID, a.Message)
+	e.Reason = backends.ReasonAction
+	return e
 }
 
 // grow makes a volume at least as large as asked; the same size, or more, changes

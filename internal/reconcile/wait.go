@@ -24,6 +24,25 @@ func patient(err error) bool {
 // done is also told when the object is gone. The object returned is the last one
 // seen.
 func (k *kind[T]) await(ctx context.Context, pool string, last T, done func(o T, gone bool) (bool, error)) (T, error) {
+	phase := backends.Phase("")
+	if !last.About().Marks.Complete {
+		phase = backends.PhaseMaking
+	}
+	return k.awaitPhase(ctx, pool, phase, last, done)
+}
+
+// awaitPhase is await for objects that are in a phase for as long as they are waited
+// for. One that leaves it is asked for by its id.
+func (k *kind[T]) awaitPhase(ctx context.Context, pool string, phase backends.Phase, last T,
+	done func(o T, gone bool) (bool, error)) (T, error) {
+	filter := backends.Filter{Pool: pool}
+	if k.reader.phased {
+		filter.Phase = phase
+	}
+	defer k.reader.watching(filter)()
+	if err := backends.Sleep(ctx, k.headStart(phase, last.About().ID)); err != nil {
+		return last, waitEnded(last, err, nil)
+	}
 	since := time.Now()
 	var failure error
 	for n := 0; ; n++ {
@@ -32,7 +51,7 @@ func (k *kind[T]) await(ctx context.Context, pool string, last T, done func(o T,
 				return last, waitEnded(last, err, failure)
 			}
 		}
-		o, begun, err := k.reader.read(ctx, backends.Filter{Pool: pool}, last.About().ID, since)
+		o, begun, err := k.reader.watch(ctx, filter, last.About().ID, since)
 		missing := backends.HasCode(err, backends.NotFound)
 		switch {
 		case err == nil:
@@ -48,7 +67,36 @@ func (k *kind[T]) await(ctx context.Context, pool string, last T, done func(o T,
 			return last, err
 		}
 		if ok, err := done(last, missing); ok || err != nil {
+			if err == nil && !missing {
+				k.learn(phase, last.About().ID)
+			}
 			return last, err
+		}
+	}
+}
+
+// headStart is how long a wait for an object that we have just made needs no poll:
+// most of the shortest time that one has taken so far. Of many that are made one after
+// another only the first are polled for from the beginning.
+func (k *kind[T]) headStart(phase backends.Phase, id string) time.Duration {
+	w := k.reader.writeOf(id)
+	if phase != backends.PhaseMaking || w.made.IsZero() {
+		return 0
+	}
+	return max(0, time.Duration(k.shortest.Load())*3/4-time.Since(w.made))
+}
+
+// learn takes in how long an object took that we have made.
+func (k *kind[T]) learn(phase backends.Phase, id string) {
+	w := k.reader.writeOf(id)
+	if phase != backends.PhaseMaking || w.made.IsZero() {
+		return
+	}
+	took := int64(time.Since(w.made))
+	for {
+		known := k.shortest.Load()
+		if known > 0 && known <= took || k.shortest.CompareAndSwap(known, took) {
+			return
 		}
 	}
 }
@@ -90,7 +138,7 @@ func stillOurs(o backends.Object, missing bool, claim string) error {
 // awaitGone waits until an object is gone.
 func (k *kind[T]) awaitGone(ctx context.Context, pool string, object T) error {
 	diagnosed := time.Now()
-	_, err := k.await(ctx, pool, object, func(o T, missing bool) (bool, error) {
+	_, err := k.awaitPhase(ctx, pool, backends.PhaseGoing, object, func(o T, missing bool) (bool, error) {
 		if missing || o.About().State == backends.StateDeleted {
 			k.reader.deleted(o.About().ID)
 			return true, nil

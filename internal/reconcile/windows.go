@@ -22,7 +22,7 @@ const (
 	firstPoll = 250 * time.Millisecond
 	lastPoll  = 5 * time.Second
 	// diagnoseEvery is how often the cloud is asked why a machine isn't there yet.
-	diagnoseEvery = 30 * time.Second
+	diagnoseEvery = time.Minute
 	// goingWindow is what a cloud gets to delete the volumes that it was told to delete
 	// with their machine, once the machine is gone.
 	goingWindow = 60 * time.Second

@@ -5,19 +5,15 @@ package digitalocean
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/digitalocean/godo"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -26,13 +22,6 @@ const (
 	// catalogLifetime is how long offers, images, and the existence of what a wish
 	// names are believed.
 	catalogLifetime = 10 * time.Minute
-	// perPage is the API's largest page.
-	perPage = 200
-	// pagesAtOnce bounds the pages of one list in flight: a token may send 250
-	// requests a minute.
-	pagesAtOnce = 8
-	// maxPages bounds how many pages an answer can make us ask for: 200,000 objects.
-	maxPages = 1000
 )
 
 // Client is one team of DigitalOcean.
@@ -48,8 +37,6 @@ type Client struct {
 	referred *backends.CachedByKey[referred, found]
 	// shareOptions are what shares may be made like.
 	shareOptions *backends.Cached[*godo.NfsOptions]
-	// pace slows down before the hourly limit is used up.
-	pace *backends.Pace
 	// shared tells which tags are known to exist; see [Client.tagWith].
 	shared sharedTags
 	// going are the machines that this process has told to go with some of their
@@ -71,7 +58,7 @@ var (
 )
 
 func build(endpoint *url.URL, transport http.RoundTripper, userAgent, tagPrefix string, regions []string) (*Client, error) {
-	api, err := godo.New(backends.NewClient(&noting{transport}),
+	api, err := godo.New(backends.NewLimitedClient(&noting{transport}),
 		// Without the slash godo drops the last part of the endpoint's path.
 		godo.SetBaseURL(strings.TrimSuffix(endpoint.String(), "/")+"/"),
 		godo.SetUserAgent(userAgent),
@@ -79,7 +66,7 @@ func build(endpoint *url.URL, transport http.RoundTripper, userAgent, tagPrefix 
 	if err != nil {
 		return nil, backends.Errorf(backends.InvalidConfig, "The account's endpoint is not usable.").At(attribute, "endpoint")
 	}
-	c := &Client{api: api, tags: tagNames{tagPrefix}, regions: regions, pace: &backends.Pace{Window: time.Hour}}
+	c := &Client{api: api, tags: tagNames{tagPrefix}, regions: regions}
 	c.catalog = &backends.Cached[*catalog]{Lifetime: catalogLifetime, Fetch: c.fetchCatalog}
 	c.images = newImageCache(c)
 	c.shareOptions = &backends.Cached[*godo.NfsOptions]{Lifetime: catalogLifetime, Fetch: shares{c}.fetchOptions}
@@ -153,12 +140,8 @@ func (c *Client) try(ctx context.Context, what string, r request, out any, good 
 	if err != nil {
 		return backends.Errorf(backends.ProviderError, "%s: the request can't be made.", what)
 	}
-	if err := c.pace.Wait(ctx); err != nil {
-		return err
-	}
 	var n note
 	_, err = c.api.Do(context.WithValue(ctx, noteKey{}, &n), sent, out)
-	c.pace.Saw(n.limit())
 	if err == nil && n.succeeded() && good != nil && !good() {
 		err = errIncomplete
 	}
@@ -166,72 +149,3 @@ func (c *Client) try(ctx context.Context, what string, r request, out any, good 
 }
 
 var errIncomplete = errors.New("the answer lacks what it must have")
-
-// page is what every list has besides its objects.
-type page struct {
-	Links *godo.Links `json:"links"`
-	Meta  *struct {
-		Total int `json:"total"`
-	} `json:"meta"`
-}
-
-// last is the number of the last page. The total decides; the links can say that
-// there are more. pages of a size that isn't perPage are the server's choice.
-func (p *page) last(size int) int {
-	last := 1
-	if size > 0 {
-		last = (p.Meta.Total + size - 1) / size
-	}
-	if p.Links != nil && p.Links.Pages != nil {
-		if u, err := url.Parse(p.Links.Pages.Last); err == nil {
-			if n, err := strconv.Atoi(u.Query().Get("page")); err == nil {
-				last = max(last, n)
-			}
-		}
-	}
-	return last
-}
-
-// list reads a whole list: the first page, then the others at once. A page that
-// fails fails the list. field is the answer's field with the objects; an answer
-// without it, or without a total, isn't one of the API's, and would read as
-// "nothing there". good tells whether an object has what it must.
-func list[T any](ctx context.Context, c *Client, what, path string, query url.Values, field string, good func(T) bool) ([]T, error) {
-	get := func(ctx context.Context, number int) ([]T, *page, error) {
-		q := url.Values{"page": {strconv.Itoa(number)}, "per_page": {strconv.Itoa(perPage)}}
-		maps.Copy(q, query)
-		var items []T
-		var meta page
-		_, err := call(ctx, c, backends.Idempotent, what, request{method: http.MethodGet, path: path, query: q},
-			func(body *map[string]json.RawMessage) bool {
-				items, meta = nil, page{}
-				text, ok := (*body)[field]
-				return ok && json.Unmarshal(text, &items) == nil &&
-					!slices.ContainsFunc(items, func(item T) bool { return !good(item) }) &&
-					json.Unmarshal((*body)["meta"], &meta.Meta) == nil && meta.Meta != nil &&
-					((*body)["links"] == nil || json.Unmarshal((*body)["links"], &meta.Links) == nil)
-			})
-		return items, &meta, err
-	}
-	out, first, err := get(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	last := first.last(len(out))
-	if last > maxPages {
-		return nil, backends.Errorf(backends.ProviderError, "%s: the list is too long: it has %d pages.", what, last)
-	}
-	rest := make([][]T, max(last+1, 2))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(pagesAtOnce)
-	for number := 2; number <= last; number++ {
-		group.Go(func() (err error) {
-			rest[number], _, err = get(ctx, number)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return append(out, slices.Concat(rest...)...), nil
-}

@@ -40,6 +40,10 @@ const DefaultEndpoint = "https://api.digitalocean.com"
 // listLag is how long a new Droplet may be missing from lists (DESIGN.md §7).
 const listLag = time.Minute
 
+// rateLimit: 5,000 requests an hour and 250 a minute, a 20th of them, from one token
+// (https://docs.digitalocean.com/reference/api/reference/rate-limits).
+var rateLimit = backends.LimitRules{Burst: 20}
+
 // Options are what a program, not a user, chooses. The zero value is the real
 // cloud.
 type Options struct {
@@ -118,6 +122,7 @@ func newClient(options Options, config backends.Values, env backends.Environment
 		return nil, backends.Errorf(backends.InvalidConfig, "The account's endpoint is not usable.").
 			At(attribute, "endpoint")
 	}
+	limits := backends.LimitsOf(env, options.Transport)
 	transport := options.Transport
 	if transport == nil {
 		transport = env.Transport
@@ -125,7 +130,8 @@ func newClient(options Options, config backends.Values, env backends.Environment
 	if transport == nil {
 		transport = backends.NewTransport()
 	}
-	authorized := backends.Authorize(backends.Logged(transport, env.Log), env.Secrets, config.String("token"), endpoint,
+	limited := backends.Limited(backends.Logged(env.Wrapped(transport), env.Log), limits, rateLimit, env.Log)
+	authorized := backends.Authorize(limited, env.Secrets, config.String("token"), endpoint,
 		func(credential string) (name, value string) { return "Authorization", "Bearer " + credential })
 	return build(endpoint, authorized, env.UserAgent, options.TagPrefix, config.Strings("regions"))
 }

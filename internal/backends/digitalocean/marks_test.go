@@ -332,6 +332,27 @@ func TestTidy(t *testing.T) {
 	}
 }
 
+// An account that goes takes along the tags of objects that something else deleted;
+// those of what is there, of any account, stay.
+func TestTidyOfAnAccountSweeps(t *testing.T) {
+	c, cloud := emulatedClient(t, emulated.Options{})
+	gone := made(t, c)
+	made(t, c, func(s *backends.MachineSpec) {
+		s.Marks = backends.Marks{Managed: true, Key: "inst_2", Claim: "claim2", Digest: "i2", Account: "another", Pool: "another"}
+	})
+	cloud.Delete(number(t, gone))
+	if err := c.Tidy(t.Context(), backends.Marks{Account: gone.Marks.Account}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"better-compute", "better-compute:account:another", "better-compute:claim:claim2", "better-compute:digest:i2",
+		"better-compute:key:inst_2", "better-compute:pool:another", "better-compute:pool:" + gone.Marks.Pool,
+	}
+	if left := cloud.Tags(); !slices.Equal(left, want) {
+		t.Errorf("left %v", left)
+	}
+}
+
 // A second Droplet of the same key and claim, as a lost answer can leave it, keeps
 // them: they are what it is found and reaped by.
 func TestTidyLeavesADuplicateItsTags(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"strconv"
 )
 
 // maxNoted bounds what is kept of a refusal's body, in bytes.
@@ -23,19 +22,6 @@ type note struct {
 }
 
 func (n *note) succeeded() bool { return n.status >= 200 && n.status <= 299 }
-
-// limit is what the answer says of the hourly limit: 0 where it doesn't. That
-// nothing is left it also says when only the burst limit is used up.
-func (n *note) limit() (limit, remaining int) {
-	limit, err := strconv.Atoi(n.header.Get("Ratelimit-Limit"))
-	if err != nil {
-		return 0, 0
-	}
-	if remaining, err = strconv.Atoi(n.header.Get("Ratelimit-Remaining")); err != nil {
-		return 0, 0
-	}
-	return limit, remaining
-}
 
 type noteKey struct{}
 

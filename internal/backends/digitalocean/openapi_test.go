@@ -75,7 +75,7 @@ func TestMachineRequestsFitTheDescription(t *testing.T) {
 		must(c.Reinstall(ctx, m, spec))
 		_, err = c.FindMachines(ctx, spec.Marks.Key)
 		must(err)
-		_, err = c.ListMachines(ctx, backends.Filter{Account: spec.Marks.Account, Pool: spec.Marks.Pool})
+		_, err = backends.ListAll(ctx, c.ListMachines, backends.Filter{Account: spec.Marks.Account, Pool: spec.Marks.Pool})
 		must(err)
 		must(c.Diagnose(ctx, m))
 		// By its id, with the least of options, and what isn't there.

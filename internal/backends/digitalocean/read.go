@@ -54,8 +54,12 @@ func dropletID(what, id string) (int, error) {
 
 // FindMachines implements [backends.Backend].
 func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machine, error) {
-	found, err := c.tagged(ctx, "Looking for a Droplet with the key "+key, c.tags.name(tagKey, key),
+	listing, err := c.tagged(ctx, "Looking for a Droplet with the key "+key, c.tags.name(tagKey, key),
 		func(m backends.Marks) bool { return m.Managed && m.Key == key })
+	if err != nil {
+		return nil, err
+	}
+	found, err := backends.Objects(ctx, listing)
 	slices.SortFunc(found, func(a, b backends.Machine) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
@@ -64,7 +68,7 @@ func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machi
 
 // ListMachines implements [backends.Lister]. The API selects by one tag: the pool's
 // if there is one, since it selects less.
-func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]backends.Machine, error) {
+func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Machine], error) {
 	tag := c.tags.name()
 	switch {
 	case filter.Pool != "":
@@ -75,26 +79,17 @@ func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]ba
 	return c.tagged(ctx, "Listing the Droplets", tag, filter.Holds)
 }
 
-// tagged are the machines with a tag whose marks are the ones wanted. A Droplet can
-// come twice when pages are read while one is made or deleted; it is listed once. A
-// tag that can't be one is on nothing.
-func (c *Client) tagged(ctx context.Context, what, tag string, want func(backends.Marks) bool) ([]backends.Machine, error) {
+// tagged are the machines with a tag whose marks are the ones wanted. A tag that
+// can't be one is on nothing.
+func (c *Client) tagged(ctx context.Context, what, tag string, want func(backends.Marks) bool) (backends.Listing[backends.Machine], error) {
 	if len(tag) > maxTag || !tagForm.MatchString(tag) {
-		return nil, nil
+		return backends.Whole[backends.Machine](nil), nil
 	}
-	droplets, err := list[godo.Droplet](ctx, c, what, at("droplets"), url.Values{"tag_name": {tag}}, "droplets",
+	droplets, err := pages(ctx, c, what, at("droplets"), url.Values{"tag_name": {tag}}, "droplets",
 		func(d godo.Droplet) bool { return d.ID > 0 })
 	if err != nil {
-		return nil, err
+		return backends.Listing[backends.Machine]{}, err
 	}
-	seen := make(map[int]bool, len(droplets))
-	var out []backends.Machine
-	for i := range droplets {
-		m := c.machine(&droplets[i])
-		if !seen[droplets[i].ID] && want(m.Marks) {
-			seen[droplets[i].ID] = true
-			out = append(out, m)
-		}
-	}
-	return out, nil
+	return backends.As(droplets, func(d godo.Droplet) backends.Machine { return c.machine(&d) }).
+		Only(func(m backends.Machine) bool { return want(m.Marks) }), nil
 }

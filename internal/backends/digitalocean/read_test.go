@@ -45,7 +45,7 @@ func TestListing(t *testing.T) {
 		"what can't be a tag": {backends.Filter{Pool: "pool&x=y"}, 0, 0},
 	} {
 		cloud.ClearCalls()
-		got, err := c.ListMachines(t.Context(), tt.filter)
+		got, err := backends.ListAll(t.Context(), c.ListMachines, tt.filter)
 		if err != nil || len(got) != tt.machines || counts(cloud)["GET /v2/droplets"] != tt.gets {
 			t.Errorf("%s: %d machines in %v, %v", name, len(got), counts(cloud), err)
 		}
@@ -71,7 +71,7 @@ func TestAPageThatFailsFailsTheList(t *testing.T) {
 			}
 			return emulator.Transport(cloud).RoundTrip(r)
 		}))
-		got, err := failing.ListMachines(t.Context(), backends.Filter{Pool: testSpec().Marks.Pool})
+		got, err := backends.ListAll(t.Context(), failing.ListMachines, backends.Filter{Pool: testSpec().Marks.Pool})
 		if e := wantError(t, err); e.Details["status"] != 502 || got != nil {
 			t.Errorf("%d machines, %v", len(got), err)
 		}
@@ -92,7 +92,7 @@ func TestOddListsAreNoEmptyLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got, err := scripted(t, always(jsonAnswer(200, body))).ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
+				got, err := backends.ListAll(t.Context(), scripted(t, always(jsonAnswer(200, body))).ListMachines, backends.Filter{Pool: "pool_x"})
 				if e := wantError(t, err); e.Code != backends.ProviderError || got != nil {
 					t.Errorf("got %v, %v", got, err)
 				}
@@ -100,7 +100,7 @@ func TestOddListsAreNoEmptyLists(t *testing.T) {
 		})
 	}
 	// A list of nothing may be null, and without links.
-	got, err := scripted(t, always(jsonAnswer(200, `{"droplets":null,"meta":{"total":0}}`))).ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
+	got, err := backends.ListAll(t.Context(), scripted(t, always(jsonAnswer(200, `{"droplets":null,"meta":{"total":0}}`))).ListMachines, backends.Filter{Pool: "pool_x"})
 	if err != nil || len(got) != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -143,7 +143,7 @@ func TestPages(t *testing.T) {
 			return jsonAnswer(200, fmt.Sprintf(`{"droplets":%s,"links":%s,"meta":{"total":%d}}`,
 				droplets(from+1, max(0, min(tt.size, tt.total-from))), links, cmp.Or(tt.says, tt.total)))
 		}}
-		got, err := scripted(t, s).ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
+		got, err := backends.ListAll(t.Context(), scripted(t, s).ListMachines, backends.Filter{Pool: "pool_x"})
 		if err != nil || len(got) != tt.total || len(s.requests) != tt.requests {
 			t.Errorf("%s: %d machines after %d requests, %v", name, len(got), len(s.requests), err)
 		}

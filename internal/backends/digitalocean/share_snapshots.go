@@ -57,8 +57,9 @@ func (s shareSnapshots) Get(ctx context.Context, id string) (backends.Snapshot, 
 }
 
 // List implements [backends.Snapshots].
-func (s shareSnapshots) List(ctx context.Context, filter backends.Filter) ([]backends.Snapshot, error) {
-	return s.all(ctx, "Listing the share snapshots", nil, func(o backends.Snapshot) bool { return filter.Holds(o.Marks) })
+func (s shareSnapshots) List(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Snapshot], error) {
+	found, err := s.all(ctx, "Listing the share snapshots", nil, func(o backends.Snapshot) bool { return filter.Holds(o.Marks) })
+	return backends.Whole(found), err
 }
 
 // OfVolume implements [backends.Snapshots].
@@ -74,7 +75,7 @@ func (s shareSnapshots) OfVolume(ctx context.Context, volume string) ([]backends
 func (s shareSnapshots) all(ctx context.Context, what string, query url.Values,
 	want func(backends.Snapshot) bool) ([]backends.Snapshot, error) {
 	found, err := nfsList(ctx, s.Client, what, at("nfs", "snapshots"), query, "snapshots", func(o godo.NfsSnapshot) string { return o.ID })
-	return distinct(found, shareSnapshot, want), err
+	return wanted(found, shareSnapshot, want), err
 }
 
 // shareSnapshot is a snapshot in our words.

@@ -60,7 +60,7 @@ func TestShareSnapshotLife(t *testing.T) {
 			t.Errorf("then %+v, %v", s, err)
 		}
 		for pool, n := range map[string]int{"": 1, spec.Marks.Pool: 1, "pool_other": 0} {
-			if all, err := snapshots.List(t.Context(), backends.Filter{Pool: pool}); err != nil || len(all) != n {
+			if all, err := backends.ListAll(t.Context(), snapshots.List, backends.Filter{Pool: pool}); err != nil || len(all) != n {
 				t.Errorf("listed %q: %v, %v", pool, all, err)
 			}
 		}
@@ -106,7 +106,7 @@ func TestShareSnapshotFaults(t *testing.T) {
 					t.Fatal(s, err)
 				}
 				time.Sleep(time.Minute) // of the bubble's clock
-				all, err := c.SharedSnapshots().List(t.Context(), backends.Filter{Pool: spec.Marks.Pool})
+				all, err := backends.ListAll(t.Context(), c.SharedSnapshots().List, backends.Filter{Pool: spec.Marks.Pool})
 				if err != nil || len(all) != tt.there || tt.there > 0 && all[0].Marks.Key != spec.Marks.Key ||
 					tt.state != "" && (all[0].State != tt.state || all[0].Message == "" || all[0].Marks.Complete) {
 					t.Errorf("found %+v, %v", all, err)

@@ -59,8 +59,9 @@ func (s shares) Get(ctx context.Context, id string) (backends.Volume, error) {
 }
 
 // List implements [backends.VolumeStore].
-func (s shares) List(ctx context.Context, filter backends.Filter) ([]backends.Volume, error) {
-	return s.all(ctx, "Listing the shares", nil, func(v backends.Volume) bool { return filter.Holds(v.Marks) })
+func (s shares) List(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Volume], error) {
+	found, err := s.all(ctx, "Listing the shares", nil, func(v backends.Volume) bool { return filter.Holds(v.Marks) })
+	return backends.Whole(found), err
 }
 
 // Named implements [backends.VolumeStore] by the name in the cloud.
@@ -72,7 +73,7 @@ func (s shares) Named(ctx context.Context, name string) ([]backends.Volume, erro
 // all are the shares of a query that are wanted.
 func (s shares) all(ctx context.Context, what string, query url.Values, want func(backends.Volume) bool) ([]backends.Volume, error) {
 	found, err := nfsList(ctx, s.Client, what, at("nfs"), query, "shares", func(o godo.Nfs) string { return o.ID })
-	return distinct(found, share, want), err
+	return wanted(found, share, want), err
 }
 
 // share is a share in our words.

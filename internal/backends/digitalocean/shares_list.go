@@ -65,3 +65,14 @@ func nfsList[T any](ctx context.Context, c *Client, what, path string, query url
 	}
 	return nil, backends.Errorf(backends.ProviderError, "%s: the list has no end.", what)
 }
+
+// wanted are those of what was found that are wanted, in our words.
+func wanted[T, O any](found []T, object func(*T) O, want func(O) bool) []O {
+	var out []O
+	for i := range found {
+		if o := object(&found[i]); want(o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}

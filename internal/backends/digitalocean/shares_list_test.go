@@ -48,14 +48,14 @@ func TestSharesAreListedWholeHoweverTheAPIPages(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{}`, `{"shares":null}`, `{"shares":[]}`, `{"meta":{"total":0}}`} {
-		found, err := scripted(t, always(jsonAnswer(200, body))).SharedVolumes().List(t.Context(), backends.Filter{})
+		found, err := backends.ListAll(t.Context(), scripted(t, always(jsonAnswer(200, body))).SharedVolumes().List, backends.Filter{})
 		if err != nil || len(found) != 0 {
 			t.Errorf("%s: %v, %v", body, found, err)
 		}
 	}
 	for _, body := range []string{`null`, `[]`, `{"message":"hello"}`, `{"shares":{}}`, `{"shares":[{"name":"n"}]}`, `{"shares":[],"meta":7}`, `<html>`, ``} {
 		synctest.Test(t, func(t *testing.T) {
-			found, err := scripted(t, always(jsonAnswer(200, body))).SharedVolumes().List(t.Context(), backends.Filter{})
+			found, err := backends.ListAll(t.Context(), scripted(t, always(jsonAnswer(200, body))).SharedVolumes().List, backends.Filter{})
 			if err == nil {
 				t.Errorf("%s reads as %v", body, found)
 			}

@@ -65,8 +65,8 @@ func (s snapshots) get(ctx context.Context, what, id string) (*godo.Snapshot, er
 }
 
 // List implements [backends.Snapshots].
-func (s snapshots) List(ctx context.Context, filter backends.Filter) ([]backends.Snapshot, error) {
-	return s.all(ctx, "Listing the snapshots", at("snapshots"), url.Values{"resource_type": {"volume"}},
+func (s snapshots) List(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Snapshot], error) {
+	return s.list(ctx, "Listing the snapshots", at("snapshots"), url.Values{"resource_type": {"volume"}},
 		func(o backends.Snapshot) bool { return filter.Holds(o.Marks) })
 }
 
@@ -78,18 +78,24 @@ func (s snapshots) OfVolume(ctx context.Context, volume string) ([]backends.Snap
 		return nil, err
 	}
 	of := func(o backends.Snapshot) bool { return o.Volume == volume }
-	found, err := s.all(ctx, what, at("volumes", volume, "snapshots"), nil, of)
+	found, err := s.list(ctx, what, at("volumes", volume, "snapshots"), nil, of)
 	if backends.HasCode(err, backends.NotFound) {
-		return s.all(ctx, what, at("snapshots"), url.Values{"resource_type": {"volume"}}, of)
+		found, err = s.list(ctx, what, at("snapshots"), url.Values{"resource_type": {"volume"}}, of)
 	}
-	return found, err
+	if err != nil {
+		return nil, err
+	}
+	return backends.Objects(ctx, found)
 }
 
-// all are the snapshots of a query that are wanted.
-func (s snapshots) all(ctx context.Context, what, path string, query url.Values,
-	want func(backends.Snapshot) bool) ([]backends.Snapshot, error) {
-	found, err := list(ctx, s.Client, what, path, query, "snapshots", func(o godo.Snapshot) bool { return o.ID != "" })
-	return distinct(found, s.snapshot, want), err
+// list are the snapshots of a query that are wanted.
+func (s snapshots) list(ctx context.Context, what, path string, query url.Values,
+	want func(backends.Snapshot) bool) (backends.Listing[backends.Snapshot], error) {
+	found, err := pages(ctx, s.Client, what, path, query, "snapshots", func(o godo.Snapshot) bool { return o.ID != "" })
+	if err != nil {
+		return backends.Listing[backends.Snapshot]{}, err
+	}
+	return backends.As(found, func(o godo.Snapshot) backends.Snapshot { return s.snapshot(&o) }).Only(want), nil
 }
 
 // snapshot is a snapshot in our words. What a volume made from it has is

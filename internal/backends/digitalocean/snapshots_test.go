@@ -68,7 +68,7 @@ func TestSnapshotOutlivesItsVolume(t *testing.T) {
 		t.Errorf("read: %+v, %v", s, err)
 	}
 	for pool, n := range map[string]int{"": 1, marks.Pool: 1, "pool_other": 0} {
-		if all, err := c.Snapshots().List(t.Context(), backends.Filter{Pool: pool}); err != nil || len(all) != n {
+		if all, err := backends.ListAll(t.Context(), c.Snapshots().List, backends.Filter{Pool: pool}); err != nil || len(all) != n {
 			t.Errorf("listed %q: %v, %v", pool, all, err)
 		}
 	}

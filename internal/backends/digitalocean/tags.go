@@ -69,6 +69,7 @@ func (t tagNames) read(tags []string) backends.Marks {
 		}
 		mark, value, _ := strings.Cut(rest, ":")
 		least := func(field *string) {
+			m.Doubled = m.Doubled || value != "" && *field != "" && value != *field
 			if value != "" && (*field == "" || value < *field) {
 				*field = value
 			}

@@ -74,20 +74,28 @@ func (v volumes) read(ctx context.Context, what, id string) (*godo.Volume, error
 }
 
 // List implements [backends.VolumeStore].
-func (v volumes) List(ctx context.Context, filter backends.Filter) ([]backends.Volume, error) {
-	return v.all(ctx, "Listing the volumes", nil, func(o backends.Volume) bool { return filter.Holds(o.Marks) })
+func (v volumes) List(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Volume], error) {
+	return v.list(ctx, "Listing the volumes", nil, func(o backends.Volume) bool { return filter.Holds(o.Marks) })
 }
 
 // Named implements [backends.VolumeStore]: at most one volume per region.
 func (v volumes) Named(ctx context.Context, name string) ([]backends.Volume, error) {
-	return v.all(ctx, "Looking for the volume named "+name, url.Values{"name": {name}},
+	found, err := v.list(ctx, "Looking for the volume named "+name, url.Values{"name": {name}},
 		func(o backends.Volume) bool { return o.Name == name })
+	if err != nil {
+		return nil, err
+	}
+	return backends.Objects(ctx, found)
 }
 
-// all are the volumes of a query that are wanted.
-func (v volumes) all(ctx context.Context, what string, query url.Values, want func(backends.Volume) bool) ([]backends.Volume, error) {
-	found, err := list(ctx, v.Client, what, at("volumes"), query, "volumes", func(o godo.Volume) bool { return o.ID != "" })
-	return distinct(found, v.volume, want), err
+// list are the volumes of a query that are wanted.
+func (v volumes) list(ctx context.Context, what string, query url.Values, want func(backends.Volume) bool) (
+	backends.Listing[backends.Volume], error) {
+	found, err := pages(ctx, v.Client, what, at("volumes"), query, "volumes", func(o godo.Volume) bool { return o.ID != "" })
+	if err != nil {
+		return backends.Listing[backends.Volume]{}, err
+	}
+	return backends.As(found, func(o godo.Volume) backends.Volume { return v.volume(&o) }).Only(want), nil
 }
 
 // volume is a volume in our words.

@@ -98,21 +98,6 @@ func (c *Client) regionIssues(region string) []*backends.Error {
 		WithRemedy("Use %s, or add it to the account's regions.", backends.Choice(c.regions))}
 }
 
-// distinct are the objects that are wanted, each once: one can come twice when pages
-// are read while another is made or deleted.
-func distinct[T any, O backends.Object](found []T, object func(*T) O, want func(O) bool) []O {
-	seen := make(map[string]bool, len(found))
-	var out []O
-	for i := range found {
-		o := object(&found[i])
-		if id := o.About().ID; !seen[id] && want(o) {
-			seen[id] = true
-			out = append(out, o)
-		}
-	}
-	return out
-}
-
 // checkObject refuses the id of a volume or snapshot that can be of none: it would
 // become part of a path.
 func checkObject(what, id string) error {

@@ -257,7 +257,7 @@ func TestVolumeListsReadAllPages(t *testing.T) {
 		{backends.Filter{Pool: "pool_none"}, 0},
 	} {
 		cloud.ClearCalls()
-		all, err := c.Volumes().List(t.Context(), tt.filter)
+		all, err := backends.ListAll(t.Context(), c.Volumes().List, tt.filter)
 		if err != nil || len(all) != tt.found || counts(cloud)["GET /v2/volumes"] != 3 {
 			t.Errorf("%v: %d volumes in %v, %v", tt.filter, len(all), counts(cloud), err)
 		}
@@ -274,7 +274,7 @@ func TestVolumeListsReadAllPages(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		fault(t, cloud, emulator.Rule{Method: "GET", Path: "/volumes", Kind: emulator.KindStatus, Nth: 2, Times: emulator.Forever, Status: 400})
-		if all, err := c.Volumes().List(t.Context(), backends.Filter{}); err == nil {
+		if all, err := backends.ListAll(t.Context(), c.Volumes().List, backends.Filter{}); err == nil {
 			t.Errorf("a list without a page has %d volumes", len(all))
 		}
 	})

@@ -51,7 +51,7 @@ func (c *Client) fetchCatalog(ctx context.Context) (*catalog, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		const what = "Reading the server types"
-		types, err = pages(ctx, what,
+		types, err = all(ctx, what,
 			func(ctx context.Context, number int) ([]*hcloud.ServerType, *hcloud.Response, error) {
 				return c.api.ServerType.List(ctx, hcloud.ServerTypeListOpts{
 					ListOpts: hcloud.ListOpts{Page: number, PerPage: perPage},

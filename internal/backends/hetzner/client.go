@@ -10,11 +10,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -23,13 +21,6 @@ const (
 	// catalogLifetime is how long offers, images, and the existence of what a wish
 	// names are believed.
 	catalogLifetime = 10 * time.Minute
-	// perPage is the API's largest page.
-	perPage = 50
-	// pagesAtOnce bounds the pages of one list in flight; the API allows bursts, but
-	// a project shares its 3,600 requests per hour.
-	pagesAtOnce = 8
-	// maxPages bounds how many pages an answer can make us ask for: 50,000 servers.
-	maxPages = 1000
 )
 
 // Client is one project of Hetzner Cloud.
@@ -46,6 +37,8 @@ var (
 	_ backends.Backend             = (*Client)(nil)
 	_ backends.Finisher            = (*Client)(nil)
 	_ backends.Lister              = (*Client)(nil)
+	_ backends.PhaseLister         = (*Client)(nil)
+	_ backends.OnePerKey           = (*Client)(nil)
 	_ backends.Powerer             = (*Client)(nil)
 	_ backends.UserDataReinstaller = (*Client)(nil)
 	_ backends.Protector           = (*Client)(nil)
@@ -56,7 +49,7 @@ func build(endpoint *url.URL, transport http.RoundTripper, userAgent, labelPrefi
 	c := &Client{
 		api: hcloud.NewClient(
 			hcloud.WithEndpoint(endpoint.String()),
-			hcloud.WithHTTPClient(backends.NewClient(transport)),
+			hcloud.WithHTTPClient(backends.NewLimitedClient(transport)),
 			hcloud.WithRetryOpts(hcloud.RetryOpts{MaxRetries: 0}),
 			hcloud.WithApplication(userAgent, ""),
 		),
@@ -126,68 +119,4 @@ func send[T any](ctx context.Context, api *hcloud.Client, method, path string, i
 	}
 	*out = *new(T)
 	return api.Do(r, out)
-}
-
-// page is one page of a list and the numbers of those that follow.
-type page[T any] struct {
-	items      []T
-	next, last int
-}
-
-// pages reads a whole list: the first page, then the others at once. A list whose
-// answer has no pagination isn't one of the API's, and would read as "nothing
-// there".
-func pages[T any](ctx context.Context, what string,
-	fetch func(ctx context.Context, number int) ([]T, *hcloud.Response, error)) ([]T, error) {
-	get := func(ctx context.Context, number int) (page[T], error) {
-		return request(ctx, backends.Idempotent, what,
-			func(ctx context.Context) (page[T], *hcloud.Response, error) {
-				items, answer, err := fetch(ctx, number)
-				if err != nil || !succeeded(answer) {
-					return page[T]{}, answer, err
-				}
-				p := answer.Meta.Pagination
-				if p == nil || p.LastPage > maxPages {
-					return page[T]{}, answer, errNoPagination
-				}
-				return page[T]{items, p.NextPage, p.LastPage}, answer, nil
-			})
-	}
-	first, err := get(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	out := first.items
-	// last_page may be null: then the list is walked.
-	if first.last == 0 {
-		for number, next := 1, first.next; next > number; {
-			p, err := get(ctx, next)
-			if err == nil && (next > maxPages || len(p.items) == 0) {
-				err = backends.Errorf(backends.ProviderError, "%s: the list has no end.", what)
-			}
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, p.items...)
-			number, next = next, p.next
-		}
-		return out, nil
-	}
-	if first.next == 0 {
-		return out, nil
-	}
-	rest := make([][]T, first.last+1)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(pagesAtOnce)
-	for number := first.next; number <= first.last; number++ {
-		group.Go(func() error {
-			p, err := get(ctx, number)
-			rest[number] = p.items
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	return append(out, slices.Concat(rest...)...), nil
 }

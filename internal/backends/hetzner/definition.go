@@ -32,6 +32,10 @@ const DefaultEndpoint = "https://api.hetzner.cloud/v1"
 // DefaultLabelPrefix is the prefix of the labels that hold [backends.Marks].
 const DefaultLabelPrefix = "better-compute.io"
 
+// rateLimit: 3,600 requests an hour, one a second, counted for all tokens of a project
+// together (https://docs.hetzner.cloud, "Rate Limiting").
+var rateLimit = backends.LimitRules{Refills: true}
+
 // Options are what a program, not a user, chooses. The zero value is the real
 // cloud.
 type Options struct {
@@ -76,6 +80,7 @@ func newClient(options Options, config backends.Values, env backends.Environment
 		return nil, backends.Errorf(backends.InvalidConfig, "The account's endpoint is not usable.").
 			At(attribute, "endpoint")
 	}
+	limits := backends.LimitsOf(env, options.Transport)
 	transport := options.Transport
 	if transport == nil {
 		transport = env.Transport
@@ -83,7 +88,8 @@ func newClient(options Options, config backends.Values, env backends.Environment
 	if transport == nil {
 		transport = backends.NewTransport()
 	}
-	authorized := backends.Authorize(backends.Logged(transport, env.Log), env.Secrets, config.String("token"), endpoint,
+	limited := backends.Limited(backends.Logged(env.Wrapped(transport), env.Log), limits, rateLimit, env.Log)
+	authorized := backends.Authorize(limited, env.Secrets, config.String("token"), endpoint,
 		func(credential string) (name, value string) { return "Authorization", "Bearer " + credential })
 	return build(endpoint, authorized, env.UserAgent, options.LabelPrefix), nil
 }

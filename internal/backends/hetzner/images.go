@@ -60,7 +60,7 @@ func (c *imageCache) fetch(ctx context.Context, image string) ([]*hcloud.Image, 
 		}
 		return []*hcloud.Image{hcloud.ImageFromSchema(body.Image)}, nil
 	}
-	found, err := pages(ctx, what,
+	found, err := all(ctx, what,
 		func(ctx context.Context, number int) ([]*hcloud.Image, *hcloud.Response, error) {
 			return c.api.Image.List(ctx, hcloud.ImageListOpts{
 				ListOpts: hcloud.ListOpts{Page: number, PerPage: perPage}, Name: image, IncludeDeprecated: true,
@@ -76,7 +76,7 @@ func (c *imageCache) fetch(ctx context.Context, image string) ([]*hcloud.Image, 
 
 // fetchNames are the names of the images that Hetzner supplies.
 func (c *imageCache) fetchNames(ctx context.Context) ([]string, error) {
-	found, err := pages(ctx, "Reading the images",
+	found, err := all(ctx, "Reading the images",
 		func(ctx context.Context, number int) ([]*hcloud.Image, *hcloud.Response, error) {
 			return c.api.Image.List(ctx, hcloud.ImageListOpts{
 				ListOpts: hcloud.ListOpts{Page: number, PerPage: perPage},

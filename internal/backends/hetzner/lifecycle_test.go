@@ -67,7 +67,7 @@ func TestListsReadAllPages(t *testing.T) {
 	}
 	stranger := made(t, c, func(s *backends.MachineSpec) { s.Name, s.Marks = "stranger", backends.Marks{} })
 	cloud.ClearCalls()
-	all, err := c.ListMachines(t.Context(), backends.Filter{Account: testSpec().Marks.Account})
+	all, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{Account: testSpec().Marks.Account})
 	if err != nil || len(all) != 120 || counts(cloud)["GET /v1/servers"] != 3 {
 		t.Errorf("%d machines in %v, %v", len(all), counts(cloud), err)
 	}
@@ -79,7 +79,7 @@ func TestListsReadAllPages(t *testing.T) {
 		seen[m.ID] = true
 	}
 	cloud.ClearCalls()
-	some, err := c.ListMachines(t.Context(), backends.Filter{Pool: "pool_other"})
+	some, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{Pool: "pool_other"})
 	if err != nil || len(some) != 60 || counts(cloud)["GET /v1/servers"] != 2 {
 		t.Errorf("%d machines in %v, %v", len(some), counts(cloud), err)
 	}
@@ -119,7 +119,7 @@ func TestOddListsAreNoEmptyLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := clientOf(t, always(jsonAnswer(200, body)), &fixedSecrets{token: testToken})
-				got, err := c.ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
+				got, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{Pool: "pool_x"})
 				if e := wantError(t, err); e.Code != backends.ProviderError || got != nil {
 					t.Errorf("got %v, %v", got, err)
 				}
@@ -129,7 +129,7 @@ func TestOddListsAreNoEmptyLists(t *testing.T) {
 	// Both spellings of a last page are one: next_page null, last_page null or 1.
 	for _, last := range []string{"null", "1"} {
 		c := clientOf(t, always(jsonAnswer(200, `{"servers":[{"id":1}],"meta":{"pagination":{"page":1,"per_page":50,"next_page":null,"last_page":`+last+`}}}`)), &fixedSecrets{token: testToken})
-		if got, err := c.ListMachines(t.Context(), backends.Filter{Pool: "pool_x"}); err != nil || len(got) != 1 {
+		if got, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{Pool: "pool_x"}); err != nil || len(got) != 1 {
 			t.Errorf("%s: %v, %v", last, got, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestListWithoutALastPageIsWalked(t *testing.T) {
 		return jsonAnswer(200, fmt.Sprintf(`{"servers":[{"id":%s}],"meta":{"pagination":{"page":%s,"per_page":1,"next_page":%s,"last_page":null}}}`,
 			number, number, next[number]))
 	}}
-	got, err := clientOf(t, s, &fixedSecrets{token: testToken}).ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
+	got, err := backends.ListAll(t.Context(), clientOf(t, s, &fixedSecrets{token: testToken}).ListMachines, backends.Filter{Pool: "pool_x"})
 	if err != nil || len(got) != 3 || len(s.requests) != 3 {
 		t.Errorf("got %v, %v after %v", got, err, s.requests)
 	}
@@ -157,7 +157,7 @@ func TestListWithoutAnEndIsGivenUp(t *testing.T) {
 			return jsonAnswer(200, fmt.Sprintf(`{"servers":[%s],"meta":{"pagination":{"page":%d,"per_page":1,"next_page":%d,"last_page":null}}}`,
 				servers, number, number+1))
 		}}
-		_, err := clientOf(t, s, &fixedSecrets{token: testToken}).ListMachines(t.Context(), backends.Filter{Pool: "pool_x"})
+		_, err := backends.ListAll(t.Context(), clientOf(t, s, &fixedSecrets{token: testToken}).ListMachines, backends.Filter{Pool: "pool_x"})
 		if e := wantError(t, err); e.Code != backends.ProviderError || len(s.requests) > maxPages+1 {
 			t.Errorf("%s: %v after %d requests", name, err, len(s.requests))
 		}

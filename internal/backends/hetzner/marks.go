@@ -100,7 +100,7 @@ func (l markLabels) selector(pairs ...string) (selector string, ok bool) {
 	return strings.Join(parts, ","), true
 }
 
-// selectorOf selects what a filter holds.
+// selectorOf selects what a filter holds, but for a status.
 func (l markLabels) selectorOf(filter backends.Filter) (selector string, ok bool) {
 	var pairs []string
 	if filter.Account != "" {
@@ -109,5 +109,9 @@ func (l markLabels) selectorOf(filter backends.Filter) (selector string, ok bool
 	if filter.Pool != "" {
 		pairs = append(pairs, labelPool, filter.Pool)
 	}
-	return l.selector(pairs...)
+	selector, ok = l.selector(pairs...)
+	if filter.Phase == backends.PhaseMaking {
+		selector += ",!" + l.name(labelComplete)
+	}
+	return selector, ok
 }

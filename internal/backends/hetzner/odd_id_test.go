@@ -66,7 +66,7 @@ func TestIDsThatAreNone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const meta = `"meta":{"pagination":{"page":1,"per_page":50}}`
 			list := clientOf(t, always(jsonAnswer(200, `{"servers":[{"id":`+id+`}],`+meta+`}`)), &fixedSecrets{token: testToken})
-			if got, err := list.ListMachines(t.Context(), backends.Filter{Pool: "pool_x"}); got != nil || wantError(t, err).Code != backends.ProviderError {
+			if got, err := backends.ListAll(t.Context(), list.ListMachines, backends.Filter{Pool: "pool_x"}); got != nil || wantError(t, err).Code != backends.ProviderError {
 				t.Errorf("listed with id %s: %v, %v", id, got, err)
 			}
 			images := clientOf(t, always(jsonAnswer(200, `{"images":[{"id":`+id+`,"name":"x","type":"system","status":"available"}],`+meta+`}`)), &fixedSecrets{token: testToken})

@@ -67,7 +67,7 @@ func TestRequestsFitTheDescription(t *testing.T) {
 		must(c.ReinstallWithUserData(ctx, m, spec))
 		_, err = c.FindMachines(ctx, spec.Marks.Key)
 		must(err)
-		_, err = c.ListMachines(ctx, backends.Filter{Account: spec.Marks.Account, Pool: spec.Marks.Pool})
+		_, err = backends.ListAll(ctx, c.ListMachines, backends.Filter{Account: spec.Marks.Account, Pool: spec.Marks.Pool})
 		must(err)
 		must(c.Diagnose(ctx, m))
 		must(c.Protect(ctx, m, true))

@@ -53,7 +53,7 @@ func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machi
 	if !ok {
 		return nil, nil
 	}
-	found, err := c.list(ctx, "Looking for a server with the key "+key, hcloud.ServerListOpts{
+	found, err := c.every(ctx, "Looking for a server with the key "+key, hcloud.ServerListOpts{
 		ListOpts: hcloud.ListOpts{LabelSelector: selector},
 	})
 	slices.SortFunc(found, func(a, b backends.Machine) int {
@@ -63,29 +63,37 @@ func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machi
 }
 
 // ListMachines implements [backends.Lister].
-func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]backends.Machine, error) {
+func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Machine], error) {
 	selector, ok := c.marks.selectorOf(filter)
 	if !ok {
-		return nil, nil
+		return backends.Whole[backends.Machine](nil), nil
 	}
-	return c.list(ctx, "Listing the servers", hcloud.ServerListOpts{
-		ListOpts: hcloud.ListOpts{LabelSelector: selector},
-	})
+	opts := hcloud.ServerListOpts{ListOpts: hcloud.ListOpts{LabelSelector: selector}}
+	if filter.Phase == backends.PhaseGoing {
+		opts.Status = []hcloud.ServerStatus{hcloud.ServerStatusDeleting}
+	}
+	return c.list(ctx, "Listing the servers", opts)
 }
+
+// OnePerKey implements [backends.OnePerKey]: names of servers are unique in a project.
+func (c *Client) OnePerKey() {}
+
+// ListsPhases implements [backends.PhaseLister] by a label and by the status.
+func (c *Client) ListsPhases() {}
 
 // byName is the server that holds a name, nil when the API shows none.
 func (c *Client) byName(ctx context.Context, name string) (*backends.About, error) {
-	found, err := c.list(ctx, "Looking for the server named "+name, hcloud.ServerListOpts{Name: name})
+	found, err := c.every(ctx, "Looking for the server named "+name, hcloud.ServerListOpts{Name: name})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return new(found[0].About()), nil
 }
 
-// list reads all pages, in the order of ids, so that a server made meanwhile
-// moves no other to another page. A server can still come twice when pages are
-// read while one is deleted; it is listed once.
-func (c *Client) list(ctx context.Context, what string, opts hcloud.ServerListOpts) ([]backends.Machine, error) {
+// list reads the first page, and the others when asked to, in the order of ids, so
+// that a server made meanwhile moves no other to another page. A server can still
+// come twice when pages are read while one is deleted.
+func (c *Client) list(ctx context.Context, what string, opts hcloud.ServerListOpts) (backends.Listing[backends.Machine], error) {
 	servers, err := pages(ctx, what,
 		func(ctx context.Context, number int) ([]*hcloud.Server, *hcloud.Response, error) {
 			opts := opts
@@ -97,15 +105,16 @@ func (c *Client) list(ctx context.Context, what string, opts hcloud.ServerListOp
 			return found, answer, err
 		})
 	if err != nil {
+		return backends.Listing[backends.Machine]{}, err
+	}
+	return backends.As(servers, c.machine), nil
+}
+
+// every are all servers of a list.
+func (c *Client) every(ctx context.Context, what string, opts hcloud.ServerListOpts) ([]backends.Machine, error) {
+	found, err := c.list(ctx, what, opts)
+	if err != nil {
 		return nil, err
 	}
-	seen := make(map[int64]bool, len(servers))
-	out := make([]backends.Machine, 0, len(servers))
-	for _, s := range servers {
-		if !seen[s.ID] {
-			seen[s.ID] = true
-			out = append(out, c.machine(s))
-		}
-	}
-	return out, nil
+	return backends.Objects(ctx, found)
 }

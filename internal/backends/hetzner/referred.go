@@ -94,7 +94,7 @@ func (c *Client) fetchReferred(ctx context.Context, r referred) (struct{}, error
 	var found struct{}
 	what := "Reading the " + r.kind.title + " " + r.String()
 	if r.name != "" {
-		keys, err := pages(ctx, what,
+		keys, err := all(ctx, what,
 			func(ctx context.Context, number int) ([]*hcloud.SSHKey, *hcloud.Response, error) {
 				return c.api.SSHKey.List(ctx, hcloud.SSHKeyListOpts{
 					ListOpts: hcloud.ListOpts{Page: number, PerPage: perPage}, Name: r.name,

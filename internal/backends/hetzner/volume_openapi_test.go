@@ -40,7 +40,7 @@ func TestVolumeRequestsFitTheDescription(t *testing.T) {
 			must(err)
 			must(volumes.Attach(ctx, v, m.ID))
 			must(volumes.Resize(ctx, v, 20))
-			_, err = volumes.List(ctx, backends.Filter{Account: spec.Marks.Account, Pool: spec.Marks.Pool})
+			_, err = backends.ListAll(ctx, volumes.List, backends.Filter{Account: spec.Marks.Account, Pool: spec.Marks.Pool})
 			must(err)
 			_, err = volumes.Named(ctx, spec.Name)
 			must(err)

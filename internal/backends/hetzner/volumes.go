@@ -68,10 +68,10 @@ func (v volumes) read(ctx context.Context, id int64) (*hcloud.Volume, *hcloud.Re
 }
 
 // List implements [backends.VolumeStore].
-func (v volumes) List(ctx context.Context, filter backends.Filter) ([]backends.Volume, error) {
+func (v volumes) List(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Volume], error) {
 	selector, ok := v.marks.selectorOf(filter)
 	if !ok {
-		return nil, nil
+		return backends.Whole[backends.Volume](nil), nil
 	}
 	return v.list(ctx, "Listing the volumes", hcloud.VolumeListOpts{ListOpts: hcloud.ListOpts{LabelSelector: selector}})
 }
@@ -79,12 +79,16 @@ func (v volumes) List(ctx context.Context, filter backends.Filter) ([]backends.V
 // Named implements [backends.VolumeStore]. Names are unique in a project.
 func (v volumes) Named(ctx context.Context, name string) ([]backends.Volume, error) {
 	found, err := v.list(ctx, "Looking for the volume named "+name, hcloud.VolumeListOpts{Name: name})
+	if err != nil {
+		return nil, err
+	}
 	// A server that ignores the filter must not vouch for the name.
-	return slices.DeleteFunc(found, func(v backends.Volume) bool { return v.Name != name }), err
+	return backends.Objects(ctx, found.Only(func(v backends.Volume) bool { return v.Name == name }))
 }
 
-// list reads all pages, in the order of ids, each volume once; see [Client.list].
-func (v volumes) list(ctx context.Context, what string, opts hcloud.VolumeListOpts) ([]backends.Volume, error) {
+// list reads the first page, and the others when asked to, in the order of ids; see
+// [Client.list].
+func (v volumes) list(ctx context.Context, what string, opts hcloud.VolumeListOpts) (backends.Listing[backends.Volume], error) {
 	found, err := pages(ctx, what,
 		func(ctx context.Context, number int) ([]*hcloud.Volume, *hcloud.Response, error) {
 			opts := opts
@@ -96,17 +100,9 @@ func (v volumes) list(ctx context.Context, what string, opts hcloud.VolumeListOp
 			return found, answer, err
 		})
 	if err != nil {
-		return nil, err
+		return backends.Listing[backends.Volume]{}, err
 	}
-	seen := make(map[int64]bool, len(found))
-	out := make([]backends.Volume, 0, len(found))
-	for _, o := range found {
-		if !seen[o.ID] {
-			seen[o.ID] = true
-			out = append(out, v.volume(o))
-		}
-	}
-	return out, nil
+	return backends.As(found, v.volume), nil
 }
 
 // volume is a volume in our words.

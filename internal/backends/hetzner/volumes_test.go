@@ -191,7 +191,7 @@ func TestVolumeListsReadAllPages(t *testing.T) {
 		{backends.Filter{Pool: "a,b"}, 0, 0},
 	} {
 		cloud.ClearCalls()
-		all, err := c.Volumes().List(t.Context(), tt.filter)
+		all, err := backends.ListAll(t.Context(), c.Volumes().List, tt.filter)
 		if err != nil || len(all) != tt.found || counts(cloud)["GET /v1/volumes"] != tt.calls {
 			t.Errorf("%v: %d volumes in %v, %v", tt.filter, len(all), counts(cloud), err)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -31,6 +32,9 @@ func (c *Client) ReadAddresses(ctx context.Context, m backends.Machine) ([]backe
 	if m.Partial || m.State != backends.StateRunning {
 		return nil, nil
 	}
+	if answer, ok := c.takeTold(m.ID); ok {
+		return answer, nil
+	}
 	node := c.lastAt(vmid)
 	if node == "" {
 		row, err := c.locate(ctx, what, vmid)
@@ -49,6 +53,31 @@ func (c *Client) ReadAddresses(ctx context.Context, m backends.Machine) ([]backe
 		c.warnOnce(ctx, e)
 	}
 	return nil, nil
+}
+
+// toldFor is how long the answer that a creation waited for stands for the question
+// that is asked at its end.
+const toldFor = time.Minute
+
+// told is what an agent answered when it was waited for.
+type told struct {
+	at        time.Time
+	addresses []backends.Address
+}
+
+func (c *Client) setTold(id string, addresses []backends.Address) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told[id] = told{time.Now(), addresses}
+}
+
+// takeTold is such an answer, once.
+func (c *Client) takeTold(id string) ([]backends.Address, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.told[id]
+	delete(c.told, id)
+	return t.addresses, ok && time.Since(t.at) < toldFor
 }
 
 func (c *Client) warnOnce(ctx context.Context, e *backends.Error) {

@@ -20,8 +20,16 @@ func TestAddresses(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			options := slow()
 			options.AgentDelay = 20 * time.Second
-			c, _ := emulate(t, options)
-			if m := mustCreate(t, c, testSpec()); len(m.Addresses) != 1 || m.Addresses[0].Family != backends.IPv4 || m.Addresses[0].Scope != backends.Private {
+			c, cluster := emulate(t, options)
+			m := mustCreate(t, c, testSpec())
+			again, err := c.ReadAddresses(t.Context(), m)
+			if n := asked(cluster); n != 5 || err != nil || !slices.Equal(again, m.Addresses) { // at 1, 3, 7, 15, 30 s
+				t.Errorf("asked %d times, %v, %v", n, again, err)
+			}
+			if _, err := c.ReadAddresses(t.Context(), m); err != nil || asked(cluster) != 6 {
+				t.Errorf("a later question isn't asked: %v", err)
+			}
+			if len(m.Addresses) != 1 || m.Addresses[0].Family != backends.IPv4 || m.Addresses[0].Scope != backends.Private {
 				t.Errorf("%+v", m.Addresses)
 			}
 		})
@@ -82,4 +90,15 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	})
+}
+
+// asked is how often guest agents were asked.
+func asked(cluster *emulated.Service) int {
+	n := 0
+	for _, call := range calls(cluster) {
+		if strings.Contains(call, "/agent/") {
+			n++
+		}
+	}
+	return n
 }

@@ -5,9 +5,9 @@ package proxmox
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -26,7 +26,7 @@ func (c *Client) vmOf(ctx context.Context, what string, m backends.Machine, unma
 	if err != nil {
 		return nil, note{}, err
 	}
-	v, err := c.find(ctx, what, vmid, c.lastAt(vmid))
+	v, err := c.said(ctx, what, vmid)
 	if err != nil {
 		return nil, note{}, err
 	}
@@ -41,75 +41,101 @@ func (c *Client) vmOf(ctx context.Context, what string, m backends.Machine, unma
 	return v, n, nil
 }
 
-// MarkMachine implements [backends.Backend]. To complete a VM is one call, which
-// writes all our tags, better-compute among them. Other marks go into the
-// description too, which is read before; so does what was there.
-func (c *Client) MarkMachine(ctx context.Context, m backends.Machine, marks backends.Marks) (backends.Machine, error) {
-	what := "Marking " + called(m)
-	vmid, err := vmidOf(what, m.ID)
-	if err != nil {
-		return m, err
-	}
-	n := noteOfMachine(m, marks)
-	if err := checkNote(n); err != nil {
-		return m, err
-	}
-	completed := m.Marks
-	completed.Complete = true
-	node := c.lastAt(vmid)
-	if m.Marks.Managed && !m.Marks.Complete && completed == marks && node != "" {
-		tags := joinTags(tagsOf(m.Labels), n.tags(vmid))
-		err := c.tell(ctx, what,
-			request{http.MethodPut, where{node, vmid}.at("config"), url.Values{"tags": {tags}}})
-		if err == nil {
-			c.setHalfMade(vmid, false)
-			m.Marks = marks
-			return m, nil
+// said is a VM once it says whose it is: one that is being made or destroyed is waited
+// for.
+func (c *Client) said(ctx context.Context, what string, vmid int) (*vm, error) {
+	for n := 0; ; n++ {
+		v, err := c.find(ctx, what, vmid, c.lastAt(vmid))
+		if err != nil {
+			return nil, err
 		}
-		if !says(err, textsMissing) {
-			return m, err
+		if _, marked := v.config.note(vmid); marked || !v.config.isAnonymous() {
+			return v, nil
+		}
+		if err := c.pause(ctx, n); err != nil {
+			return nil, held(what, v.where, err)
 		}
 	}
-	return c.remark(ctx, what, m, marks)
 }
 
-// remark writes marks into tags and description, whatever else is there.
-func (c *Client) remark(ctx context.Context, what string, m backends.Machine, marks backends.Marks) (backends.Machine, error) {
+// ownToDestroy is own for one whose disk is to go. Tags alone say too little for that:
+// our line must be in the description too, as it is on every VM that we made.
+func (c *Client) ownToDestroy(ctx context.Context, what string, m backends.Machine) (*vm, note, error) {
+	v, n, err := c.vmOf(ctx, what, m, false)
+	if err != nil {
+		return nil, note{}, err
+	}
+	if described, ok := readDescription(v.vmid, v.config.get("description")); !ok || described.marks.Key != n.marks.Key {
+		e := backends.Errorf(backends.AccessDenied, "%s: the VM's description lacks the line that says whose it is, so its disk is left alone: the tags alone may be a copy.", what).
+			WithRemedy("If it is this machine, put this line into the VM's notes (Proxmox VE, Summary) and run again: %s", leastLine(v.vmid, n.marks.Key))
+		e.Details = map[string]any{"machine_id": strconv.Itoa(v.vmid)}
+		return nil, note{}, e
+	}
+	return v, n, nil
+}
+
+// MarkMachine implements [backends.Backend]: all our tags are written in one call,
+// better-compute among them, and the description where the marks that it repeats
+// differ. What is there is read before each try, and changed only as it was read: the
+// VMID may be a stranger's by now.
+func (c *Client) MarkMachine(ctx context.Context, m backends.Machine, marks backends.Marks) (backends.Machine, error) {
+	what := "Marking " + called(m)
+	if err := checkNote(noteOfMachine(m, marks)); err != nil {
+		return m, err
+	}
 	for try := 0; ; try++ {
 		v, old, err := c.vmOf(ctx, what, m, m.Marks.Key == "")
 		if err != nil {
 			return m, err
 		}
-		seen := c.fromConfig(v, status{Status: "stopped"})
-		seen.State, seen.Message, seen.Addresses = m.State, m.Message, m.Addresses
-		n := old
-		n.marks, n.protected = marks, seen.Protected
-		options := url.Values{}
-		if text := describe(n, v.vmid, v.config.get("description")); marks.Managed && text != v.config.get("description") {
-			options.Set("description", text)
+		if marks.Claim == m.Marks.Claim && old.marks.Claim != m.Marks.Claim {
+			return m, claimedMeanwhile(what)
 		}
-		if !marks.Managed {
-			options.Set("description", withoutLine(v.config.get("description")))
-		}
-		tags := foreignTags(v.config.tags())
-		if marks.Managed {
-			tags = slices.Concat(tags, n.tags(v.vmid))
-		}
-		if text := joinTags(tags); text != joinTags(v.config.tags()) {
-			options.Set("tags", text)
-		}
-		if len(options) > 0 {
-			err = c.setOptions(ctx, what, v, options)
-		}
-		switch {
-		case err == nil:
-			c.setHalfMade(v.vmid, marks.Managed && !marks.Complete)
-			seen.Marks = marks
-			return seen, nil
-		case !says(err, textsChanged) && !says(err, textsMissing) || try >= changes:
+		seen, err := c.remark(ctx, what, m, v, old, marks)
+		if err == nil || !says(err, textsChanged) && !says(err, textsMissing) || try >= changes {
 			return seen, err
 		}
 	}
+}
+
+// remark writes marks on a VM that was just read, whatever else is there.
+func (c *Client) remark(ctx context.Context, what string, m backends.Machine, v *vm, n note, marks backends.Marks) (
+	backends.Machine, error) {
+	seen := c.fromConfig(v, status{Status: "stopped"})
+	seen.State, seen.Message, seen.Addresses = m.State, m.Message, m.Addresses
+	n.marks, n.protected = marks, seen.Protected
+	options := url.Values{}
+	if text := describe(n, v.vmid, v.config.get("description")); marks.Managed && text != v.config.get("description") {
+		options.Set("description", text)
+	}
+	if !marks.Managed {
+		options.Set("description", withoutLine(v.config.get("description")))
+	}
+	tags := foreignTags(v.config.tags())
+	if marks.Managed {
+		tags = slices.Concat(tags, n.tags(v.vmid))
+	}
+	if text := joinTags(tags); text != joinTags(v.config.tags()) {
+		options.Set("tags", text)
+	}
+	if len(options) > 0 {
+		if err := c.setOptions(ctx, what, v, options); err != nil {
+			return seen, err
+		}
+	}
+	if marks.Managed && !marks.Complete {
+		c.setHalfMade(v.vmid, n)
+	} else {
+		c.setMade(v.vmid)
+	}
+	seen.Marks = marks
+	return seen, nil
+}
+
+// claimedMeanwhile is the refusal to go on with what another run has taken over.
+func claimedMeanwhile(what string) error {
+	return backends.Errorf(backends.Conflict, "%s: the VM has been claimed by another run meanwhile.", what).
+		WithRemedy("If that run isn't yours, choose another name; else let it finish, and plan again.")
 }
 
 // Protect implements [backends.Protector] by the VM's own flag. A tag repeats it,

@@ -4,6 +4,7 @@
 package proxmox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -62,15 +63,70 @@ func (c *Client) CheckMachine(ctx context.Context, spec backends.MachineSpec) (b
 			issues = append(issues, issue)
 		}
 	}
-	if badImage != nil {
-		issues = append(issues, badImage)
-	} else if template != nil {
-		out.ImageID = strconv.Itoa(template.vmid)
-		found, warnings := c.checkFit(spec, template, wanted)
-		issues = append(issues, found...)
-		out.Warnings = warnings
+	if taken, err := c.checkFree(ctx, spec); err != nil {
+		return out, issues, err
+	} else if taken != nil {
+		issues = append(issues, taken)
 	}
-	return out, issues, nil
+	if badImage != nil || template == nil {
+		if badImage != nil {
+			issues = append(issues, badImage)
+		}
+		return out, issues, nil
+	}
+	out.ImageID = strconv.Itoa(template.vmid)
+	found, warnings := c.checkFit(spec, template, wanted)
+	issues = append(issues, found...)
+	out.Warnings = warnings
+	found, storages, err := c.checkPlaces(ctx, spec, template, wanted)
+	if err != nil {
+		return out, issues, err
+	}
+	if warning := c.checkSnippets(storages, target); hasUserData(spec) && warning != "" {
+		out.Warnings = append(out.Warnings, warning)
+	}
+	return out, append(issues, found...), nil
+}
+
+// checkPlaces looks for what else of the cluster a wish needs: storages, bridges, a
+// resource pool, and the token's right to all of it.
+func (c *Client) checkPlaces(ctx context.Context, spec backends.MachineSpec, template *vm, wanted size) (
+	[]*backends.Error, []storageRow, error) {
+	node := cmp.Or(c.target(spec), template.node)
+	var bridges, places, rights []*backends.Error
+	var pool *backends.Error
+	var storages []storageRow
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		bridges, err = c.checkBridges(groupCtx, spec, node)
+		return err
+	})
+	group.Go(func() (err error) {
+		places, storages, err = c.checkStorages(groupCtx, spec, template, node, wanted)
+		return err
+	})
+	group.Go(func() (err error) {
+		pool, err = c.checkPoolOf(groupCtx, spec)
+		return err
+	})
+	group.Go(func() (err error) {
+		rights, err = c.checkPrivileges(groupCtx, spec, template)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	issues := slices.Concat(bridges, places)
+	if pool != nil {
+		issues = append(issues, pool) // whose rights are none
+		rights = slices.DeleteFunc(rights, func(e *backends.Error) bool { return strings.Contains(e.Message, " on /pool/") })
+	}
+	if hasUserData(spec) && c.snippets != nil {
+		if missing := c.checkFolder(); missing != nil {
+			issues = append(issues, missing)
+		}
+	}
+	return append(issues, rights...), storages, nil
 }
 
 // checkFit holds a wish against its template.
@@ -95,11 +151,33 @@ func (c *Client) checkFit(spec backends.MachineSpec, template *vm, wanted size) 
 			warnings = append(warnings, fmt.Sprintf("The template %d has no cloud-init drive: the guest isn't told its hostname.", template.vmid))
 		}
 	}
+	if custom := properties(template.config.get("cicustom"), "user").get("user"); custom != "" && !hasUserData(spec) {
+		warnings = append(warnings, fmt.Sprintf("The template %d has user data of its own (%s), instead of which the guest gets neither its hostname nor ssh_keys.",
+			template.vmid, custom))
+	}
 	if !c.account.full && c.target(spec) != "" && c.target(spec) != template.node {
 		warnings = append(warnings, fmt.Sprintf("A linked clone of the template %d, which is on the node %s, can only be made on %s if its disks are on shared storage.",
 			template.vmid, template.node, c.target(spec)))
 	}
 	return issues, warnings
+}
+
+// checkSnippets warns of files that not all nodes can read. Which node's folder they
+// are written to isn't known, so an account or instance that names a node is trusted.
+func (c *Client) checkSnippets(storages []storageRow, target string) string {
+	name := c.account.snippets.String("storage")
+	var nodes []string
+	for _, row := range storages {
+		if row.Storage == name && !row.Shared.isTrue() {
+			nodes = append(nodes, row.Node)
+		}
+	}
+	if len(nodes) < 2 || target != "" {
+		return ""
+	}
+	slices.Sort(nodes)
+	return fmt.Sprintf("The storage %s of the account's snippets isn't shared: each of %s has its own. A VM starts only on the node that user data is written to, unless the folder is the same on all of them.",
+		name, strings.Join(nodes, ", "))
 }
 
 // noDisk is the issue of a template without the account's boot disk.
@@ -164,6 +242,7 @@ func (c *Client) CheckForm(spec backends.MachineSpec) []*backends.Error {
 	}
 	invalid(checkSpecSize(spec.Offer), "offer")
 	add(checkCards(spec))
+	issues = append(issues, checkMTU(spec.Options)...)
 	issues = append(issues, checkAddresses(spec.Options)...)
 	issues = append(issues, checkLabels(spec.Labels)...)
 	return append(issues, c.checkUserData(spec)...)
@@ -187,6 +266,19 @@ func checkCards(spec backends.MachineSpec) *backends.Error {
 			At(attribute, "network_devices", 0, "bridge").WithRemedy("Leave one of them out.")
 	}
 	return nil
+}
+
+// checkMTU refuses an MTU that no other card than virtio's has.
+func checkMTU(options backends.Values) []*backends.Error {
+	var issues []*backends.Error
+	for i, e := range options.List("network_devices") {
+		device, ok := e.(backends.Values)
+		if model := device.String("model"); ok && device.Has("mtu") && model != "" && model != "virtio" {
+			issues = append(issues, backends.Errorf(backends.InvalidInput, "Only cards of the model virtio have an mtu, and this one's is %s.", model).
+				At(attribute, "network_devices", i, "mtu").WithRemedy("Leave mtu out, or set model = \"virtio\"."))
+		}
+	}
+	return issues
 }
 
 // checkAddresses refuses gateways that nothing would use: Proxmox VE takes none

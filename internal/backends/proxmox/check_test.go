@@ -105,6 +105,9 @@ func TestForm(t *testing.T) {
 			[]string{"INVALID_INPUT proxmox.network_devices[0].bridge"}},
 		"device": {backends.MachineSpec{Options: backends.Values{"network_devices": []any{backends.Values{"vlan_id": int64(4095), "mac_address": "01:00:00:00:00:00", "model": "ne2000"}}}},
 			[]string{"INVALID_INPUT proxmox.network_devices[0].mac_address", "INVALID_INPUT proxmox.network_devices[0].model", "INVALID_INPUT proxmox.network_devices[0].vlan_id"}},
+		"mtu": {backends.MachineSpec{Options: backends.Values{"network_devices": []any{
+			backends.Values{"mtu": int64(1400)}, backends.Values{"mtu": int64(1400), "model": "virtio"}, backends.Values{"mtu": int64(1400), "model": "e1000"},
+		}}}, []string{"INVALID_INPUT proxmox.network_devices[2].mtu"}},
 		"vmid": {backends.MachineSpec{Options: backends.Values{"vm_id": int64(99)}}, []string{"INVALID_INPUT proxmox.vm_id"}},
 	} {
 		if got := paths(c.CheckForm(test.spec)); !slices.Equal(got, test.want) {
@@ -136,17 +139,43 @@ func TestCheckMachine(t *testing.T) {
 		"no cloud-init": {change: func(s *backends.MachineSpec) {
 			s.Image, s.SSHKeys, s.Options = "9003", []string{"ssh-ed25519 A"}, static(1)
 		}, want: []string{"INVALID_INPUT proxmox.ip_config", "INVALID_INPUT ssh_keys"}, image: "9003"},
-		"no cloud-init needed": {change: func(s *backends.MachineSpec) { s.Image = "9003" }, image: "9003", warnings: 1},
-		"region":               {change: func(s *backends.MachineSpec) { s.Region = "fra1" }, want: []string{"INVALID_INPUT region"}, image: "9000"},
-		"not listed":           {account: backends.Values{"offers": []any{"1c-1g"}}, change: func(*backends.MachineSpec) {}, want: []string{"INVALID_INPUT offer"}, image: "9000", remedy: "1c-1g"},
-		"no room":              {change: func(s *backends.MachineSpec) { s.Offer = "2c-61g" }, want: []string{"CAPACITY_UNAVAILABLE offer"}, image: "9000"},
-		"no such node":         {change: func(s *backends.MachineSpec) { s.Options = backends.Values{"node": "pve9"} }, want: []string{"INVALID_INPUT proxmox.node"}, image: "9000", remedy: "pve1 or pve2"},
-		"another disk":         {account: backends.Values{"disk": "virtio0"}, change: func(*backends.MachineSpec) {}, want: []string{"INVALID_INPUT image"}, image: "9000"},
-		"linked elsewhere":     {account: backends.Values{"full_clone": false, "node": "pve2"}, change: func(*backends.MachineSpec) {}, image: "9000", warnings: 1},
+		"no cloud-init needed":       {change: func(s *backends.MachineSpec) { s.Image = "9003" }, image: "9003", warnings: 1},
+		"region":                     {change: func(s *backends.MachineSpec) { s.Region = "fra1" }, want: []string{"INVALID_INPUT region"}, image: "9000"},
+		"not listed":                 {account: backends.Values{"offers": []any{"1c-1g"}}, change: func(*backends.MachineSpec) {}, want: []string{"INVALID_INPUT offer"}, image: "9000", remedy: "1c-1g"},
+		"no room":                    {change: func(s *backends.MachineSpec) { s.Offer = "2c-61g" }, want: []string{"CAPACITY_UNAVAILABLE offer"}, image: "9000"},
+		"no such node":               {change: func(s *backends.MachineSpec) { s.Options = backends.Values{"node": "pve9"} }, want: []string{"INVALID_INPUT proxmox.node"}, image: "9000", remedy: "pve1 or pve2"},
+		"another disk":               {account: backends.Values{"disk": "virtio0"}, change: func(*backends.MachineSpec) {}, want: []string{"INVALID_INPUT image"}, image: "9000"},
+		"user data":                  {account: snippetsIn("local"), change: withUserData, image: "9000", warnings: 1},
+		"user data, pinned":          {account: backends.Values{"node": "pve1", "snippets": snippetsIn("local")["snippets"]}, change: withUserData, image: "9000"},
+		"user data, shared":          {account: snippetsIn(emulated.SnippetsStorage), change: withUserData, image: "9000"},
+		"user data, no such storage": {account: snippetsIn("nosuch"), change: withUserData, want: []string{"INVALID_CONFIG "}, image: "9000", remedy: "local or snippets"},
+		"user data, wrong content":   {account: snippetsIn("shared"), change: withUserData, want: []string{"INVALID_CONFIG "}, image: "9000", remedy: "local or snippets"},
+		"user data, no folder": {account: backends.Values{"snippets": backends.Values{"storage": emulated.SnippetsStorage, "directory": "/nosuch"}}, change: withUserData,
+			want: []string{"INVALID_CONFIG "}, image: "9000", remedy: "mounted here"},
+		"no snippet needed": {account: backends.Values{"snippets": backends.Values{"storage": "nosuch", "directory": "/nosuch"}}, change: func(*backends.MachineSpec) {}, image: "9000"},
+		"bridges": {change: func(s *backends.MachineSpec) {
+			s.Network = "vmbr0"
+			s.Options = backends.Values{"network_devices": []any{backends.Values{"bridge": "vmbr0"}, backends.Values{"bridge": "vmbr1"}, backends.Values{}}}
+		}, want: []string{"INVALID_INPUT proxmox.network_devices[1].bridge"}, image: "9000", remedy: "vmbr0"},
+		"network_id":       {change: func(s *backends.MachineSpec) { s.Network = "nosuch" }, want: []string{"INVALID_INPUT network_id"}, image: "9000"},
+		"storage":          {account: backends.Values{"storage": "local-lvm"}, change: func(*backends.MachineSpec) {}, image: "9000"},
+		"no such storage":  {account: backends.Values{"storage": "nosuch"}, change: func(*backends.MachineSpec) {}, want: []string{"INVALID_CONFIG "}, image: "9000", remedy: "local-lvm or shared"},
+		"storage of files": {account: backends.Values{"storage": "local"}, change: func(*backends.MachineSpec) {}, want: []string{"INVALID_CONFIG "}, image: "9000"},
+		"disk too large":   {change: func(s *backends.MachineSpec) { s.Offer = "2c-4g-4001d" }, want: []string{"CAPACITY_UNAVAILABLE offer"}, image: "9000"},
+		"disk fits":        {change: func(s *backends.MachineSpec) { s.Offer = "2c-4g-4000d" }, image: "9000"},
+		"pool":             {account: backends.Values{"pool": "tofu"}, change: func(*backends.MachineSpec) {}, image: "9000"},
+		"no such pool":     {account: backends.Values{"pool": "nosuch"}, change: func(*backends.MachineSpec) {}, want: []string{"INVALID_INPUT "}, image: "9000", remedy: "tofu"},
+		"no such pool_id": {account: backends.Values{"pool": "tofu"}, change: func(s *backends.MachineSpec) { s.Options = backends.Values{"pool_id": "nosuch"} },
+			want: []string{"INVALID_INPUT proxmox.pool_id"}, image: "9000"},
+		"a container's VMID": {change: func(s *backends.MachineSpec) { s.Options = backends.Values{"vm_id": int64(150)} }, want: []string{"CONFLICT proxmox.vm_id"}, image: "9000"},
+		"a template's VMID":  {change: func(s *backends.MachineSpec) { s.Options = backends.Values{"vm_id": int64(9001)} }, want: []string{"CONFLICT proxmox.vm_id"}, image: "9000"},
+		"a free VMID":        {change: func(s *backends.MachineSpec) { s.Options = backends.Values{"vm_id": int64(151)} }, image: "9000"},
+		"linked elsewhere":   {account: backends.Values{"full_clone": false, "node": "pve2"}, change: func(*backends.MachineSpec) {}, image: "9000", warnings: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				c, _ := emulate(t, emulated.Options{}, test.account)
+				c, _ := emulate(t, emulated.Options{Snippets: folder}, test.account, inFolder(test.account, folder))
 				spec := testSpec()
 				test.change(&spec)
 				got, issues, err := c.CheckMachine(t.Context(), spec)
@@ -159,6 +188,33 @@ func TestCheckMachine(t *testing.T) {
 			})
 		})
 	}
+}
+
+func snippetsIn(storage string) backends.Values {
+	return backends.Values{"snippets": backends.Values{"storage": storage, "directory": "/mnt/snippets"}}
+}
+
+// inFolder is an account's snippets in a folder that is there.
+func inFolder(account backends.Values, folder string) backends.Values {
+	snippets := account.Object("snippets")
+	if snippets.String("directory") != "/mnt/snippets" {
+		return nil
+	}
+	return backends.Values{"snippets": backends.Values{"storage": snippets.String("storage"), "directory": folder}}
+}
+
+func withUserData(s *backends.MachineSpec) { s.UserData = "#!/bin/sh\ntrue\n" }
+
+// TestTemplatesUserData warns that hostname and keys don't reach the guest.
+func TestTemplatesUserData(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cluster := emulate(t, emulated.Options{})
+		cluster.SetOption(9000, "cicustom", "user=local:snippets/theirs.yaml")
+		got, issues, err := c.CheckMachine(t.Context(), testSpec())
+		if err != nil || len(issues) > 0 || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "theirs.yaml") {
+			t.Errorf("%+v, %v, %v", got, issues, err)
+		}
+	})
 }
 
 // TestTaggedTemplate refuses a template whose clones would look complete.

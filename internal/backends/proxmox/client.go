@@ -28,18 +28,29 @@ type Client struct {
 	guests *fresh[guests]
 	nodes  *fresh[[]nodeRow]
 	room   *backends.Cached[[]nodeRow]
+	// storages are the cluster's, as far as the token sees them.
+	storages *backends.Cached[[]storageRow]
+	// pools are its resource pools, bridges those of each node, and allowed what the token
+	// may do by paths, all as far as the token may know.
+	pools   *backends.Cached[[]string]
+	bridges *backends.CachedByKey[string, []string]
+	allowed *backends.CachedByKey[string, privileges]
+	// ready tells that the place of snippets can be written to.
+	ready *backends.Cached[bool]
 	// templates are options of templates, by VMID.
 	templates *backends.CachedByKey[int, *vm]
 	// tasks are the newest tasks of nodes.
 	tasks *backends.CachedByKey[string, map[string]taskRow]
 
 	mu sync.Mutex
-	// places is where VMs were last, halfMade which VMIDs hold half-made VMs that no
-	// list tells from strangers': see [Client.ListMachines].
+	// places is where VMs were last, halfMade what half-made VMs say that no list tells
+	// from strangers': see [Client.ListMachines].
 	places   map[int]string
-	halfMade map[int]bool
+	halfMade map[int]note
 	// hidden are VMIDs that something has which the token doesn't see.
 	hidden map[int]bool
+	// told are agents' answers that nobody has asked for again yet.
+	told map[string]told
 	// warned: that the agent can't be asked was said once.
 	warned bool
 }
@@ -55,19 +66,28 @@ var (
 	_ backends.Reinstaller         = (*Client)(nil)
 	_ backends.Protector           = (*Client)(nil)
 	_ backends.Addresser           = (*Client)(nil)
+	_ backends.Comparer            = (*Client)(nil)
 	_ backends.OnePerKey           = (*Client)(nil)
 	_ backends.ReusedIDs           = (*Client)(nil)
 	_ backends.UserDataReinstaller = (*withSnippets)(nil)
+	_ backends.Sweeper             = (*withSnippets)(nil)
 )
 
 func newClient(endpoint *url.URL, transport http.RoundTripper, userAgent string, account settings) *Client {
 	c := &Client{
 		http: backends.NewClient(transport), base: endpoint.String() + "/api2/json", userAgent: userAgent, account: account,
-		places: map[int]string{}, halfMade: map[int]bool{}, hidden: map[int]bool{},
+		places: map[int]string{}, halfMade: map[int]note{}, hidden: map[int]bool{}, told: map[string]told{},
 	}
 	c.guests = &fresh[guests]{fetch: c.fetchGuests}
 	c.nodes = &fresh[[]nodeRow]{fetch: c.fetchNodes}
 	c.room = &backends.Cached[[]nodeRow]{Lifetime: catalogLifetime, Fetch: c.fetchNodes}
+	c.storages = &backends.Cached[[]storageRow]{Lifetime: catalogLifetime, Fetch: c.fetchStorages}
+	c.pools = &backends.Cached[[]string]{Lifetime: catalogLifetime, Fetch: c.fetchPools}
+	c.bridges = &backends.CachedByKey[string, []string]{Lifetime: catalogLifetime, Fetch: c.fetchBridges}
+	c.allowed = &backends.CachedByKey[string, privileges]{Lifetime: catalogLifetime, Fetch: c.fetchPrivileges}
+	c.ready = &backends.Cached[bool]{Lifetime: catalogLifetime, Fetch: func(ctx context.Context) (bool, error) {
+		return true, c.snippets.probe(ctx)
+	}}
 	c.templates = &backends.CachedByKey[int, *vm]{Lifetime: catalogLifetime, Fetch: c.fetchTemplate}
 	// A task list serves all who poll at about the same time.
 	c.tasks = &backends.CachedByKey[string, map[string]taskRow]{Lifetime: backends.Scale(account.poll / 4), Fetch: c.fetchTasks}

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -27,8 +29,9 @@ type vmRow struct {
 	Pool     string `json:"pool"`
 	Tags     string `json:"tags"`
 	Lock     string `json:"lock"`
-	CPUs     scalar `json:"cpus"`   // in a node's list
-	MaxMem   scalar `json:"maxmem"` // in bytes
+	CPUs     scalar `json:"cpus"`    // in a node's list
+	MaxMem   scalar `json:"maxmem"`  // in bytes
+	MaxDisk  scalar `json:"maxdisk"` // the boot disk's size, in bytes
 }
 
 func (r vmRow) vmid() int { return int(r.VMID.number()) }
@@ -45,6 +48,24 @@ type nodeRow struct {
 	MaxCPU scalar `json:"maxcpu"`
 	MaxMem scalar `json:"maxmem"`
 	Mem    scalar `json:"mem"`
+}
+
+// storageRow is a storage as one node has it.
+type storageRow struct {
+	Storage string `json:"storage"`
+	Node    string `json:"node"`
+	Shared  scalar `json:"shared"`
+	Content string `json:"content"` // with commas
+	MaxDisk scalar `json:"maxdisk"` // in bytes; 0 while the node doesn't say
+}
+
+func (r storageRow) holds(content string) bool {
+	return slices.Contains(strings.Split(r.Content, ","), content)
+}
+
+func (c *Client) fetchStorages(ctx context.Context) ([]storageRow, error) {
+	return call(ctx, c, backends.Idempotent, "Listing the cluster's storages",
+		request{http.MethodGet, at("cluster", "resources"), url.Values{"type": {"storage"}}}, func(rows []storageRow) bool { return rows != nil })
 }
 
 func (c *Client) fetchGuests(ctx context.Context) (guests, error) {
@@ -95,7 +116,8 @@ func (c *Client) locate(ctx context.Context, what string, vmid int) (vmRow, erro
 		return vmRow{}, gone(what, vmid)
 	}
 	e := backends.Errorf(backends.AccessDenied, "%s: the VMID %d is taken by something that the account's token doesn't see.", what, vmid).
-		WithRemedy("Give the token VM.Audit on /vms/%d, or see what has the VMID.", vmid)
+		WithRemedy("See what has the VMID %d. If it is this machine, give the token VM.Audit on /vms/%d. If the machine was removed and another has got its VMID, let the state forget it (tofu state rm ADDRESS, terraform state rm ADDRESS): the next apply makes it anew, with another VMID.",
+			vmid, vmid)
 	return vmRow{}, e
 }
 

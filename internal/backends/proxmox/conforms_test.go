@@ -5,7 +5,11 @@ package proxmox_test
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -87,6 +91,55 @@ func TestConforms(t *testing.T) {
 				cluster := newCluster(t, version)
 				conforms(t, cluster, subject(t, cluster))
 			})
+		})
+	}
+}
+
+// TestConformsOverTLS runs against a certificate that only the account's settings
+// vouch for; without them nothing is said to work.
+func TestConformsOverTLS(t *testing.T) {
+	cluster, err := emulated.New(emulated.Options{Projects: emulator.Projects{goodToken: emulator.DefaultProject}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(cluster)
+	server.Listener = tls.NewListener(server.Listener, cluster.TLSConfig())
+	server.Start()
+	t.Cleanup(server.Close)
+	registry, err := backends.NewRegistry(proxmox.New(proxmox.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := base64.RawURLEncoding.EncodeToString(cluster.Certificate().Raw)
+	for name, test := range map[string]struct {
+		settings string
+		works    bool
+	}{
+		"fingerprint":         {"tls_fingerprint=" + strings.ReplaceAll(cluster.Fingerprint(), ":", "") + "&", true},
+		"another fingerprint": {"tls_fingerprint=" + strings.Repeat("00", 32) + "&", false},
+		"CA":                  {"ca_certificate=" + authority + "&", true},
+		"insecure":            {"insecure=true&", true},
+		"nothing":             {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account, err := reference.ParseKind(registry, reference.KindAccount, fmt.Sprintf(
+				"proxmox://root/main?%stoken=env://PROXMOX_TOKEN&url=https://%s", test.settings, server.Listener.Addr()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := conformance.Run(t.Context(), conformance.Subject{
+				Account: account, Environment: backends.Environment{Secrets: fixed(goodToken), UserAgent: "test"},
+				Offer: "1c-2g", Image: "debian-13", Prefix: "ci-1", WrongSecrets: fixed(wrongToken),
+				Only: regexp.MustCompile("^(?:definition|credentials|offers|check)/"),
+			})
+			if report.OK() != test.works || len(report.Results) < 4 {
+				t.Errorf("%+v", report.Results)
+			}
+			for _, result := range report.Results {
+				if test.works && result.Calls < 0 {
+					t.Errorf("%s: its calls weren't counted", result.Case.Name)
+				}
+			}
 		})
 	}
 }

@@ -89,7 +89,7 @@ func newBackend(options Options, config backends.Values, env backends.Environmen
 			return nil, err
 		}
 	}
-	authorized := backends.Authorize(backends.Logged(transport, env.Log), env.Secrets, config.String("token"), endpoint,
+	authorized := backends.Authorize(backends.Logged(env.Wrapped(transport), env.Log), env.Secrets, config.String("token"), endpoint,
 		func(credential string) (name, value string) { return "Authorization", "PVEAPIToken=" + credential })
 	c := newClient(endpoint, authorized, env.UserAgent, account)
 	if account.snippets == nil {

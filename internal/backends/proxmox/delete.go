@@ -21,47 +21,79 @@ var textsUp = regexp.MustCompile(`(?i)is running - destroy failed`)
 // and one that is protected is not.
 func (c *Client) DeleteMachine(ctx context.Context, m backends.Machine) error {
 	what := "Deleting " + called(m)
-	v, err := c.own(ctx, what, m)
+	v, n, err := c.ownToDestroy(ctx, what, m)
 	if err != nil {
 		return err
 	}
 	if v.config["protection"].isTrue() {
-		e := backends.Errorf(backends.InvalidState, "%s: the VM has deletion protection.", what).
-			WithRemedy("Lift the protection, then destroy it: for an instance set deletion_protection = false and apply.")
-		e.Reason = backends.ReasonProtected
-		return e
+		if n.marks.Complete || v.config.isProtected(v.vmid) {
+			return protected(what, v)
+		}
+		if v, err = c.unprotect(ctx, what, m, v); err != nil {
+			return err
+		}
 	}
-	if err := c.destroy(ctx, what, m, v); err != nil {
+	if err := c.destroy(ctx, what, m, v, true); err != nil {
 		return err
 	}
-	c.removeSnippets(ctx, v.config.get("cicustom"))
+	c.sweepGone(ctx, v, n.marks)
 	return nil
 }
 
-// destroy stops a VM of ours and destroys it, and returns when its VMID is free.
-func (c *Client) destroy(ctx context.Context, what string, m backends.Machine, v *vm) error {
+// protected is the refusal to delete a VM that has the flag, whoever set it.
+func protected(what string, v *vm) error {
+	e := backends.Errorf(backends.InvalidState, "%s: the VM has deletion protection.", what).
+		WithRemedy("Lift the protection, then destroy it: for an instance set deletion_protection = false and apply.")
+	if !v.config.isProtected(v.vmid) {
+		e = e.WithRemedy("It was set in Proxmox VE, not by an instance's deletion_protection: lift it there (the VM's Options, or \"qm set %d --protection 0\"), then destroy it.", v.vmid)
+	}
+	e.Reason = backends.ReasonProtected
+	return e
+}
+
+// unprotect lifts the flag of a VM that is destroyed next, and returns it as it was
+// when it still was ours.
+func (c *Client) unprotect(ctx context.Context, what string, m backends.Machine, v *vm) (*vm, error) {
 	for try := 0; ; try++ {
-		err := c.destroyOnce(ctx, what, m, v)
+		err := c.setOptions(ctx, what, v, url.Values{"protection": {"0"}})
+		if err == nil || !says(err, textsChanged) && !says(err, textsMissing) || try >= changes {
+			return v, err
+		}
+		if v, _, err = c.ownToDestroy(ctx, what, m); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// destroy stops a VM of ours and destroys it, and returns when its VMID is free. purge
+// also takes the VMID out of the cluster's jobs (backups, replication) and from the HA
+// manager; without it, what the HA manager or a replication has is refused.
+func (c *Client) destroy(ctx context.Context, what string, m backends.Machine, v *vm, purge bool) error {
+	for try := 0; ; try++ {
+		err := c.destroyOnce(ctx, what, m, v, purge)
 		if !says(err, textsUp) || try >= changes {
 			if err == nil {
-				c.setHalfMade(v.vmid, false)
+				c.setMade(v.vmid)
 			}
 			return err
 		}
 		if err := c.pause(ctx, try); err != nil {
 			return err
 		}
+		if v, _, err = c.ownToDestroy(ctx, what, m); err != nil {
+			return err
+		}
 	}
 }
 
-func (c *Client) destroyOnce(ctx context.Context, what string, m backends.Machine, v *vm) error {
+func (c *Client) destroyOnce(ctx context.Context, what string, m backends.Machine, v *vm, purge bool) error {
 	if v.config.get("lock") != "destroyed" {
 		if err := c.stop(ctx, what, v.where); err != nil {
 			return err
 		}
 	}
 	_, err := c.run(ctx, what, request{http.MethodDelete, v.at(), url.Values{
-		"purge": {"1"}, "destroy-unreferenced-disks": {"0"},
+		"purge": {flag(purge)}, "destroy-unreferenced-disks": {"0"},
 	}}, func(ctx context.Context) (bool, error) {
 		// Before it is asked for again: it may be gone, or be another's.
 		for n := 0; ; n++ {

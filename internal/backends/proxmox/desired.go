@@ -15,9 +15,9 @@ import (
 )
 
 // desired are the options that a VM lacks to be what a wish says: what it has
-// already is left out, and so is what the wish says nothing about. custom is the
-// option cicustom for its user data, "" for none.
-func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n note, custom string) url.Values {
+// already is left out, and so is what the wish says nothing about. files are those of
+// its user data.
+func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n note, files []snippet) url.Values {
 	out := url.Values{}
 	set := func(name, value string) {
 		if value != "" && config.get(name) != value {
@@ -32,9 +32,18 @@ func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n
 				out.Set("sockets", "1")
 			}
 		}
+		if vcpus := config["vcpus"].number(); vcpus > 0 && vcpus != s.cpus {
+			out.Set("vcpus", strconv.FormatInt(s.cpus, 10)) // else the guest has these of them
+		}
 		if config.memoryMiB() != s.memoryGiB<<10 {
 			out.Set("memory", strconv.FormatInt(s.memoryGiB<<10, 10))
 		}
+		if config["balloon"].number() > s.memoryGiB<<10 {
+			out.Set("balloon", strconv.FormatInt(s.memoryGiB<<10, 10)) // more than the memory is refused
+		}
+	}
+	if config["protection"].isTrue() && !n.protected {
+		out.Set("protection", "0")
 	}
 	set("description", describe(n, vmid, config.get("description")))
 	tags := joinTags(foreignTags(config.tags()), specTags(spec), n.tags(vmid))
@@ -58,8 +67,8 @@ func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n
 				out.Set(name, value)
 			}
 		}
-		if custom != "" {
-			set("cicustom", custom)
+		if len(files) > 0 {
+			set("cicustom", c.custom(config.get("cicustom"), files))
 		}
 	}
 	return out

@@ -43,6 +43,14 @@ var (
 	textsChanged = regexp.MustCompile(`(?i)checksum mismatch|detected modified configuration`)
 )
 
+// textsStorage: there is no such storage, or not on the node.
+var textsStorage = regexp.MustCompile(`(?i)storage '[^']*' (?:does not exist|is not available on node)`)
+
+// poolGone is the refusal of a resource pool that isn't there; a 403, too.
+var poolGone = regexp.MustCompile(`pool '([^']*)' does not exist`)
+
+const poolRemedy = "Make it in the cluster (Datacenter, Permissions, Pools), or set the account's pool or the instance's proxmox.pool_id to one that is there. It is a pool of the cluster's, not a bettercompute_pool."
+
 var permissionForm = regexp.MustCompile(`Permission check failed \(([^,()]+), ([^()]+)\)`)
 
 // noAnswer is the error of a request that got no answer. A certificate that isn't
@@ -59,12 +67,15 @@ func noAnswer(ctx context.Context, what string, err error) error {
 	}
 	trusted := *e
 	trusted.Ambiguous = false // the request wasn't sent
+	if errors.Is(err, errPin) {
+		return trusted.WithRemedy("Compare the account's tls_fingerprint with the node's: on the node, \"openssl x509 -noout -fingerprint -sha256 -in /etc/pve/local/pveproxy-ssl.pem\" (or pve-ssl.pem, where that file isn't there). A renewed certificate has another one. If they are the same, someone is in between.")
+	}
 	return trusted.WithRemedy("The cluster's own certificates are not in the system's roots: set ca_certificate (on a node, /etc/pve/pve-root-ca.pem) or tls_fingerprint.")
 }
 
 // facts is an error with what every refusal has.
 func facts(what string, a answer, said string) *backends.Error {
-	e := backends.Errorf(backends.ProviderError, "%s: %s.", what, strings.TrimRight(said, ". "))
+	e := backends.Errorf(backends.ProviderError, "%s: %s.", what, strings.TrimRight(said, ".! "))
 	e.Details = map[string]any{"status": a.status, "code": ""}
 	return e
 }
@@ -88,6 +99,10 @@ func refused(what string, a answer) error {
 	case a.status == http.StatusUnauthorized:
 		e.Reason = backends.ReasonCredentials
 		e.Remedy = "Check that the account's token reference names a token as user@realm!name=secret, and that the token was not deleted and has not expired."
+	case a.status == http.StatusForbidden && poolGone.MatchString(message):
+		pool := poolGone.FindStringSubmatch(message)[1]
+		e.Message = fmt.Sprintf("%s: there is no resource pool %q in the cluster.", what, pool)
+		e.Reason, e.Remedy = backends.ReasonInvalid, poolRemedy
 	case a.status == http.StatusForbidden:
 		e.Reason = backends.ReasonPermission
 		e.Remedy = permissionRemedy(message)
@@ -103,12 +118,20 @@ func refused(what string, a answer) error {
 	case strings.Contains(message, "no quorum"):
 		e.Retryable = true
 		e.Remedy = "The cluster has lost its quorum: see which nodes are down."
+	case a.status == http.StatusBadRequest && message == "":
+		// What a server for HTTPS answers to plain HTTP.
+		e.Reason = backends.ReasonInvalid
+		e.Remedy = "If the account's url begins with http://, write https://: Proxmox VE speaks HTTPS."
 	case a.status == http.StatusBadRequest:
 		e.Reason = backends.ReasonInvalid
 	case a.status == http.StatusInternalServerError && ours && message != "" && !strings.EqualFold(message, http.StatusText(a.status)):
 		// The API's code has died on a check, or before it began a task.
-		if textsSpace.MatchString(message) {
+		switch {
+		case textsSpace.MatchString(message):
 			e.Reason = backends.ReasonCapacity
+		case textsStorage.MatchString(message):
+			e.Reason = backends.ReasonInvalid
+			e.Remedy = "Set the account's storage to one of the cluster's (Datacenter, Storage) that the node has, or leave it out."
 		}
 	case a.status == http.StatusNotImplemented || a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed:
 		return e.WithRemedy("Check that the account's url is that of a Proxmox VE cluster (version 8 or 9), such as %s.", exampleURL)
@@ -118,9 +141,11 @@ func refused(what string, a answer) error {
 	return e
 }
 
+// separation is what people miss who grant a privilege to a token's user.
+const separation = " A token with privilege separation needs it itself, besides its user."
+
 // permissionRemedy says which privilege is missing, and where.
 func permissionRemedy(message string) string {
-	const separation = " A token with privilege separation needs it itself, besides its user."
 	found := permissionForm.FindStringSubmatch(message)
 	if found == nil {
 		return "Give the account's token the privilege." + separation

@@ -159,3 +159,31 @@ func TestUPID(t *testing.T) {
 		}
 	}
 }
+
+// TestRemedies are what a user is told to do about refusals that say little.
+func TestRemedies(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer       answer
+		says, remedy string
+		reason       backends.Reason
+	}{
+		"no such pool": {answer{403, "Permission check failed (pool 'nosuch' does not exist)", nil}, `there is no resource pool "nosuch"`, "proxmox.pool_id", backends.ReasonInvalid},
+		"privilege":    {answer{403, "Permission check failed (/vms/9000, VM.Clone)", nil}, "VM.Clone", "VM.Clone on /vms/9000", backends.ReasonPermission},
+		"storage":      {answer{500, "", []byte(`{"data":null,"message":"storage 'nosuch' does not exist\n"}`)}, "storage 'nosuch'", "account's storage", backends.ReasonInvalid},
+		"plain HTTP":   {answer{400, "", []byte("Client sent an HTTP request to an HTTPS server.\n")}, "status 400", "https://", backends.ReasonInvalid},
+		"a wrong word": {answer{400, "Parameter verification failed.", nil}, "Parameter verification failed.", "", backends.ReasonInvalid},
+		"credentials":  {answer{401, "Authentication failed!", nil}, "x: Authentication failed.", "user@realm!name=secret", backends.ReasonCredentials},
+	} {
+		e := wantError(t, refused("x", test.answer))
+		if !strings.Contains(e.Message, test.says) || !strings.Contains(e.Remedy, test.remedy) || (test.remedy == "") != (e.Remedy == "") || e.Reason != test.reason {
+			t.Errorf("%s: %v %s (%s)", name, e, e.Remedy, e.Reason)
+		}
+		if strings.Contains(e.Message, "!.") || strings.Contains(e.Message, "..") {
+			t.Errorf("%s: %s", name, e.Message)
+		}
+	}
+	e := wantError(t, noAnswer(t.Context(), "x", errPin))
+	if !strings.Contains(e.Remedy, "renewed") || e.Ambiguous {
+		t.Errorf("%v %s", e, e.Remedy)
+	}
+}

@@ -22,6 +22,9 @@ const agentWindow = 30 * time.Second
 // textsRunning is the exit status of a start that had nothing to do.
 var textsRunning = regexp.MustCompile(`(?i)already running`)
 
+// textsSnippet is in the exit status of a start that could not read a file of ours.
+var textsSnippet = regexp.MustCompile(`snippets/better-compute-`)
+
 // FinishMachine implements [backends.Finisher]: options, the boot disk's size, and
 // the start. Each step looks at what is there, so that it goes on where a run ended.
 // A template with an agent lets it wait for the guest's addresses, for a while.
@@ -40,7 +43,6 @@ func (c *Client) FinishMachine(ctx context.Context, m backends.Machine, spec bac
 		return m, err
 	}
 	m = c.machine(vmid, spec.Name, n, slices.Concat(v.config.tags(), specTags(spec)))
-	m.Protected = v.config["protection"].isTrue()
 	m.State = backends.StatePending
 	size, err := c.grown(v.config, spec.Offer)
 	if err != nil {
@@ -81,7 +83,7 @@ const changes = 5
 // before. Our tags, but for the last, are among them: so lists show whose it is.
 func (c *Client) configure(ctx context.Context, what string, vmid int, m backends.Machine, spec backends.MachineSpec,
 	files []snippet) (*vm, note, error) {
-	for try := 0; ; {
+	for try, waited := 0, 0; ; {
 		v, err := c.find(ctx, what, vmid, c.lastAt(vmid))
 		if err != nil {
 			return nil, note{}, err
@@ -90,33 +92,33 @@ func (c *Client) configure(ctx context.Context, what string, vmid int, m backend
 		switch {
 		case v.config.isAnonymous() || v.config.get("lock") == "clone" || v.config.get("lock") == "create":
 			// It is still being made.
-			if err := c.pause(ctx, try); err != nil {
-				return nil, note{}, err
+			if err := c.pause(ctx, waited); err != nil {
+				return nil, note{}, held(what, v.where, err)
 			}
-			try = min(try+1, 20)
+			waited++
 			continue
 		case !marked || v.config.isTemplate() || n.marks.Key != m.Marks.Key:
 			return nil, note{}, notOurs(what, v, m.Marks.Key)
 		case n.marks.Claim != m.Marks.Claim:
-			return nil, note{}, backends.Errorf(backends.Conflict, "%s: the VM has been claimed by another run meanwhile.", what).
-				WithRemedy("If that run isn't yours, choose another name; else let it finish, and plan again.")
+			return nil, note{}, claimedMeanwhile(what)
 		}
 		if n.offer == "" {
 			n.offer = spec.Offer
 		}
-		custom := ""
-		if len(files) > 0 {
-			if err := c.writeSnippets(ctx, files); err != nil {
-				return nil, note{}, err
-			}
-			custom = c.custom(files)
+		// A clone has its template's protection, which is no wish for ours: the flag
+		// counts once the tag says that we set it.
+		n.protected = v.config.isProtected(vmid)
+		if err := c.writeSnippets(ctx, files); err != nil {
+			return nil, note{}, err
 		}
-		options := c.desired(v.config, vmid, spec, n, custom)
-		if len(options) == 0 {
-			return v, n, nil
+		options := c.desired(v.config, vmid, spec, n, files)
+		if len(options) > 0 {
+			err = c.setOptions(ctx, what, v, options)
 		}
-		err = c.setOptions(ctx, what, v, options)
 		if err == nil {
+			if len(files) > 0 {
+				c.sweep(ctx, n.marks.Key, fileNames(files)...) // what an earlier try with other user data left
+			}
 			return v, n, nil
 		}
 		if !says(err, textsChanged) && !says(err, textsMissing) || try >= changes {
@@ -159,6 +161,10 @@ func (c *Client) start(ctx context.Context, what string, w where) error {
 	u, err := c.run(ctx, what, request{http.MethodPost, w.at("status", "start"), nil}, nil)
 	if says(err, textsRunning) {
 		return nil
+	}
+	if says(err, textsSnippet) {
+		e := *backends.AsError(err)
+		return e.WithRemedy("The node %s can't read the VM's user data. The account's snippets must write into the folder of a storage that this node has: a shared one, or the node's own. The files can be read by their owner and by root: a share that squashes root must map it to their owner.", w.node)
 	}
 	if err != nil {
 		return err
@@ -210,17 +216,27 @@ func (c *Client) settled(ctx context.Context, what string, w where, u upid, want
 	}
 }
 
+// agentPause is how long a new guest's agent is given before it is first asked; each
+// later pause is twice as long. A question to an agent that isn't there yet costs the
+// node some seconds.
+const agentPause = time.Second
+
 // awaitAgent waits until the guest tells an address, at most for [agentWindow]: an
-// agent that doesn't come is no failure.
+// agent that doesn't come is no failure. Who asks next gets the same answer.
 func (c *Client) awaitAgent(ctx context.Context, m backends.Machine) ([]backends.Address, error) {
-	ends := time.Now().Add(backends.Scale(agentWindow))
-	for n := 0; ; n++ {
-		out, err := c.ReadAddresses(ctx, m)
-		if err != nil || len(out) > 0 || !time.Now().Before(ends) || c.cannotAsk() {
-			return out, err
-		}
-		if err := c.pause(ctx, n); err != nil {
+	window := agentWindow
+	for pause := agentPause; ; pause *= 2 {
+		pause = min(pause, window)
+		if err := backends.Sleep(backends.Caller(ctx), backends.Scale(pause)); err != nil {
 			return nil, err
+		}
+		window -= pause
+		out, err := c.ReadAddresses(ctx, m)
+		if err != nil || len(out) > 0 || window <= 0 || c.cannotAsk() {
+			if err == nil {
+				c.setTold(m.ID, out)
+			}
+			return out, err
 		}
 	}
 }

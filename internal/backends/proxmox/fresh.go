@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
 // fresh fetches a value for all who ask at the same time, and keeps it for those who
@@ -52,7 +54,7 @@ func (f *fresh[T]) get(ctx context.Context, age time.Duration) (T, error) {
 		}
 		flight := f.flight
 		if flight == nil {
-			fetchCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			fetchCtx, cancel := context.WithCancel(backends.Detached(ctx))
 			f.last++
 			flight = &freshFlight[T]{number: f.last, begun: time.Now(), done: make(chan struct{}), cancel: cancel}
 			f.flight = flight

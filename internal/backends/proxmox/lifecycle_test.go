@@ -62,7 +62,7 @@ func TestStrangerIsUntouched(t *testing.T) {
 		if err != nil || got.Marks != (backends.Marks{}) || got.Name != "theirs" {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if listed, err := c.ListMachines(t.Context(), backends.Filter{}); err != nil || len(listed) != 0 {
+		if listed, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{}); err != nil || len(listed) != 0 {
 			t.Errorf("%+v, %v", listed, err)
 		}
 		v := emulatedVM(t, cluster, m.ID)
@@ -99,8 +99,9 @@ func TestHiddenIsNotGone(t *testing.T) {
 		c, cluster := emulate(t, emulated.Options{})
 		m := mustCreate(t, c, testSpec())
 		cluster.SetDenials(emulated.Denials{{Path: "/vms/" + m.ID, Privilege: "VM.Audit"}})
-		_, err := c.GetMachine(t.Context(), m.ID)
-		wantCode(t, err, backends.AccessDenied)
+		if got, err := c.GetMachine(t.Context(), m.ID); err != nil || !got.Partial || got.Marks.Managed {
+			t.Errorf("%+v, %v", got, err)
+		}
 		wantCode(t, c.DeleteMachine(t.Context(), m), backends.AccessDenied)
 	})
 }
@@ -118,7 +119,7 @@ func TestCopyIsNobodys(t *testing.T) {
 		if err != nil || got.Marks.Managed {
 			t.Errorf("%+v, %v", got, err)
 		}
-		listed, err := c.ListMachines(t.Context(), backends.Filter{})
+		listed, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{})
 		if err != nil || len(listed) != 1 || listed[0].ID != m.ID {
 			t.Errorf("%+v, %v", listed, err)
 		}
@@ -146,7 +147,7 @@ func TestNodeDown(t *testing.T) {
 					t.Fatal(err)
 				}
 				begun := time.Now()
-				listed, err := c.ListMachines(t.Context(), backends.Filter{Pool: here.Marks.Pool})
+				listed, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{Pool: here.Marks.Pool})
 				if err != nil || len(listed) != 2 {
 					t.Fatal(listed, err)
 				}
@@ -184,7 +185,7 @@ func TestCallsOfLists(t *testing.T) {
 			mustCreate(t, c, spec)
 		}
 		cluster.ClearCalls()
-		if listed, err := c.ListMachines(t.Context(), backends.Filter{}); err != nil || len(listed) != 12 {
+		if listed, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{}); err != nil || len(listed) != 12 {
 			t.Fatal(len(listed), err)
 		}
 		if made := calls(cluster); len(made) != 4 {
@@ -195,7 +196,7 @@ func TestCallsOfLists(t *testing.T) {
 		spec.Marks.Pool = "pool_other"
 		mustCreate(t, c, spec)
 		cluster.ClearCalls()
-		if listed, err := c.ListMachines(t.Context(), backends.Filter{Pool: "pool_other"}); err != nil || len(listed) != 1 {
+		if listed, err := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{Pool: "pool_other"}); err != nil || len(listed) != 1 {
 			t.Fatal(len(listed), err)
 		}
 		if made := calls(cluster); len(made) != 3 {
@@ -302,6 +303,29 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDeleteKeepsWhatIsNotNamed: a disk that has the VMID in its name, but that the VM
+// doesn't name, may be another cluster's.
+func TestDeleteKeepsWhatIsNotNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cluster := emulate(t, emulated.Options{})
+		m := mustCreate(t, c, testSpec())
+		before := cluster.Volumes()
+		send(t, cluster, "PUT", "/nodes/pve1/qemu/"+m.ID+"/config", "scsi1=shared:8")
+		after := cluster.Volumes()
+		i := slices.IndexFunc(after, func(id string) bool { return !slices.Contains(before, id) })
+		if i < 0 {
+			t.Fatal(after)
+		}
+		cluster.SetOption(atoi(t, m.ID), "scsi1", "")
+		if err := c.DeleteMachine(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if left := cluster.Volumes(); !slices.Contains(left, after[i]) {
+			t.Errorf("%s is gone: %v", after[i], left)
+		}
+	})
+}
+
 // TestDeleteAfterLostAnswer lets a stranger take the VMID before the deletion, whose
 // answer was lost, is asked for again.
 func TestDeleteAfterLostAnswer(t *testing.T) {
@@ -337,7 +361,7 @@ func TestProtection(t *testing.T) {
 		shown := func() bool {
 			t.Helper()
 			got, err := c.GetMachine(t.Context(), m.ID)
-			listed, listErr := c.ListMachines(t.Context(), backends.Filter{})
+			listed, listErr := backends.ListAll(t.Context(), c.ListMachines, backends.Filter{})
 			if err != nil || listErr != nil || len(listed) != 1 || listed[0].Protected != got.Protected {
 				t.Fatal(got, listed, err, listErr)
 			}

@@ -70,7 +70,7 @@ func (c *Client) machine(vmid int, name string, n note, tags []string) backends.
 func (c *Client) fromRow(row vmRow, n note) backends.Machine {
 	m := c.machine(row.vmid(), row.Name, n, splitTags(row.Tags))
 	m.State, m.Message = stateOf(row.Status, "", row.Lock)
-	m.Offer = offerOf(n.offer, row.CPUs.number(), row.MaxMem.number())
+	m.Offer = offerOf(n, row.CPUs.number(), row.MaxMem.number(), row.MaxDisk.number())
 	return m
 }
 
@@ -94,7 +94,8 @@ func (c *Client) fromConfig(v *vm, s status) backends.Machine {
 		lock = v.config.get("lock")
 	}
 	m.State, m.Message = stateOf(s.Status, s.QMPStatus, lock)
-	m.Offer = offerOf(n.offer, v.config.cpus(), v.config.memoryMiB()<<20)
+	disk, _ := v.config.diskSize(c.account.disk)
+	m.Offer = offerOf(n, v.config.cpus(), v.config.memoryMiB()<<20, disk)
 	m.Protected = v.config["protection"].isTrue()
 	return m
 }
@@ -108,10 +109,13 @@ func (c *Client) partial(row vmRow, n note) backends.Machine {
 }
 
 // noteFor is what is written on the VM of a wish.
-func noteFor(spec backends.MachineSpec, template *vm) note {
+func (c *Client) noteFor(spec backends.MachineSpec, template *vm) note {
 	marks := spec.Marks
 	marks.Managed, marks.Complete = true, false
-	return note{marks: marks, image: strconv.Itoa(template.vmid), offer: spec.Offer, created: time.Now().UTC().Truncate(time.Second)}
+	return note{
+		marks: marks, image: strconv.Itoa(template.vmid), offer: spec.Offer, disk: c.kept(template.config, spec.Offer),
+		created: time.Now().UTC().Truncate(time.Second),
+	}
 }
 
 // noteOfMachine is what is written on a machine that was seen, with other marks.

@@ -29,14 +29,14 @@ func accountFields() []backends.Field {
 		},
 		{
 			Name: "token", Type: backends.TypeString, Required: true, Secret: true,
-			Description: "A reference to an API token, `user@realm!name=secret`. It is resolved for every request. It needs `VM.Clone` on templates, `VM.Allocate`, `VM.Audit`, `VM.Config.*` and `VM.PowerMgmt` where VMs are made, `Datastore.AllocateSpace` on storages and `SDN.Use` on bridges; `Sys.Audit` on nodes to know what room they have, and `VM.GuestAgent.Audit` (before version 9 `VM.Monitor`) to read addresses. A token with privilege separation needs these itself, besides its user.",
+			Description: "A reference to an API token, `user@realm!name=secret`. It is resolved for every request. It needs `VM.Clone` on templates, `VM.Allocate`, `VM.Audit`, `VM.Config.*` and `VM.PowerMgmt` where VMs are made, `Datastore.AllocateSpace` on storages and `SDN.Use` on bridges; `Sys.Audit` on nodes to know what room they have, and `VM.GuestAgent.Audit` (before version 9 `VM.Monitor`) to read addresses; `Datastore.Audit` on the storage of snippets, `Pool.Audit` on the resource pool. A token with privilege separation needs these itself, besides its user.",
 		},
 		{
 			Name: "region", Type: backends.TypeString, Default: "pve", Check: text(checkName),
 			Description: "What offers and machines report as their region: the cluster is one.",
 		},
 		{Name: "node", Type: backends.TypeString, Check: text(checkNode), Description: "The node that VMs are made on; unset: the node of the template."},
-		{Name: "pool", Type: backends.TypeString, Check: text(checkPool), Description: "The resource pool of new VMs; unset: none."},
+		{Name: "pool", Type: backends.TypeString, Check: text(checkPool), Description: "The resource pool of the cluster (not a `bettercompute_pool`) that new VMs are in; unset: none."},
 		{Name: "storage", Type: backends.TypeString, Check: text(checkStorage), Description: "Where full clones have their disks; unset: where the template has them."},
 		{
 			Name: "full_clone", Type: backends.TypeBool, Default: true,
@@ -53,15 +53,15 @@ func accountFields() []backends.Field {
 		},
 		{
 			Name: "offers", Type: backends.TypeStringList, Check: text(checkOffer),
-			Description: "The sizes that may be used, such as `2c-4g` (virtual CPUs and GiB of memory) or `4c-16g-100d` (and GiB of boot disk). Unset: any size of this form; `1c-2g`, `2c-4g`, `4c-8g` and `8c-32g` are listed.",
+			Description: "The sizes that may be used, such as `2c-4g` (virtual CPUs and GiB of memory) or `4c-16g-100d` (and GiB of boot disk). CPUs 1 to 8192, memory 1 to 16384, disk 1 to 131072; whole numbers. Unset: any size of this form; `1c-2g`, `2c-4g`, `4c-8g` and `8c-32g` are listed.",
 		},
 		{
 			Name: "ca_certificate", Type: backends.TypeString, Check: text(checkCA),
-			Description: "The certificate authority that the cluster's certificate is held against, instead of the system's: a reference to it in PEM, or the certificate itself in DER and base64url. On a node it is `/etc/pve/pve-root-ca.pem`.",
+			Description: "The certificate authority that the cluster's certificate is held against, instead of the system's: a secret reference to it, or the certificate itself, in PEM (`file(\"pve-root-ca.pem\")`) or in DER and base64url. Written itself, it stands in the `uri`s; it is no secret. On a node it is `/etc/pve/pve-root-ca.pem`. Not together with `tls_fingerprint` or `insecure`.",
 		},
 		{
 			Name: "tls_fingerprint", Type: backends.TypeString, Check: text(checkFingerprint),
-			Description: "The SHA-256 fingerprint of the certificate that the url's host shows, in hex, with or without colons. Nothing else of the certificate is looked at.",
+			Description: "The SHA-256 fingerprint of the certificate that the url's host shows, in hex, with or without colons. Nothing else of the certificate is looked at. It is that of `/etc/pve/local/pveproxy-ssl.pem` where that file is there, else of `pve-ssl.pem`, and another one when the certificate is renewed. Not together with `ca_certificate` or `insecure`.",
 		},
 		{Name: "insecure", Type: backends.TypeBool, Default: false, Description: "Take any certificate. Whoever is between can read the token."},
 		snippetsField(),
@@ -78,7 +78,7 @@ func snippetsField() backends.Field {
 		Name: "snippets", Type: backends.TypeObject,
 		Description: "Where user data is put for VMs to read at their start: the API can't upload it. Without it, only the hostname and `ssh_keys` reach a guest.",
 		Fields: []backends.Field{
-			{Name: "storage", Type: backends.TypeString, Required: true, Check: text(checkStorage), Description: "The storage, with the content type snippets, that every node of the VMs reads them from."},
+			{Name: "storage", Type: backends.TypeString, Required: true, Check: text(checkStorage), Description: "The storage, with the content type snippets, that every node of the VMs reads them from: a shared one, or the same folder on all of them. The files can be read by their owner and by root only, so a share that squashes root must map it to their owner."},
 			{Name: "directory", Type: backends.TypeString, Check: text(checkDirectory), Description: "The storage's folder `snippets`, as this machine has it mounted."},
 			{
 				Name: "sftp", Type: backends.TypeObject, Description: "How to write into the storage's folder `snippets` over SSH.",
@@ -97,7 +97,7 @@ func snippetsField() backends.Field {
 func machineFields() []backends.Field {
 	return []backends.Field{
 		{Name: "node", Type: backends.TypeString, Check: text(checkNode), Description: "The node that the VM is made on; unset: the account's. Where it runs later is up to the cluster."},
-		{Name: "vm_id", Type: backends.TypeInt, Check: checkVMID, Description: "The VMID; unset: one that follows from the instance's id. A VMID that is taken is never shared."},
+		{Name: "vm_id", Type: backends.TypeInt, Check: checkVMID, Description: "The VMID, from 100 to 999999999; unset: one that follows from the instance's id. A VMID that is taken is never shared."},
 		{
 			Name: "ip_config", Type: backends.TypeObjectList, Description: "The addresses of the network cards, in their order; unset: DHCP on the first. The template needs a cloud-init drive.",
 			Fields: []backends.Field{
@@ -130,7 +130,7 @@ func machineFields() []backends.Field {
 		},
 		{Name: "cpu_type", Type: backends.TypeString, Check: text(checkCPU), Description: "The CPU that the guest sees, such as `host` or `x86-64-v2-AES`; unset: the template's."},
 		{Name: "on_boot", Type: backends.TypeBool, Description: "Whether the VM starts with its node; unset: as the template."},
-		{Name: "pool_id", Type: backends.TypeString, Check: text(checkPool), Description: "The resource pool; unset: the account's."},
+		{Name: "pool_id", Type: backends.TypeString, Check: text(checkPool), Description: "The resource pool of the cluster (not a `bettercompute_pool`); unset: the account's."},
 		{Name: "tags", Type: backends.TypeStringSet, Check: text(checkTag), Description: "Tags besides those of `labels`, in lower case. Those of the template stay."},
 	}
 }

@@ -20,7 +20,7 @@ const ManagedTag = "better-compute"
 const markPrefix = "bc-"
 
 // The names of what we write on a VM: a tag bc-NAME-VALUE, and NAME=VALUE in the
-// line of its description. Image, offer, created and protected aren't marks: they are
+// line of its description. Image, offer, disk, created and protected aren't marks: they are
 // what the lists of Proxmox VE don't show of a VM, kept where a list is enough.
 const (
 	nameVMID      = "vmid"
@@ -31,11 +31,14 @@ const (
 	nameDigest    = "digest"
 	nameImage     = "image"
 	nameOffer     = "offer"
+	nameDisk      = "disk"
 	nameCreated   = "created"
 	nameProtected = "protected"
 )
 
-var markNames = []string{nameVMID, nameKey, nameAccount, namePool, nameClaim, nameDigest, nameImage, nameOffer, nameCreated, nameProtected}
+var markNames = []string{
+	nameVMID, nameKey, nameAccount, namePool, nameClaim, nameDigest, nameImage, nameOffer, nameDisk, nameCreated, nameProtected,
+}
 
 // tagForm is what Proxmox VE takes as a tag, in lower case: it writes them so by
 // itself, unless the datacenter is set otherwise.
@@ -49,8 +52,11 @@ type note struct {
 	marks backends.Marks
 	// image is the VMID of its template, offer what it was made as.
 	image, offer string
-	created      time.Time // in whole seconds
-	protected    bool
+	// disk is the boot disk's size in MiB where the template's was larger than the
+	// offer's, and so was kept.
+	disk      int64
+	created   time.Time // in whole seconds
+	protected bool
 }
 
 func (n note) values(vmid int) map[string]string {
@@ -60,6 +66,9 @@ func (n note) values(vmid int) map[string]string {
 	}
 	if !n.created.IsZero() {
 		out[nameCreated] = strconv.FormatInt(n.created.Unix(), 10)
+	}
+	if n.disk > 0 {
+		out[nameDisk] = strconv.FormatInt(n.disk, 10)
 	}
 	if n.protected {
 		out[nameProtected] = "yes"
@@ -75,6 +84,7 @@ func noteOf(values map[string]string) note {
 		},
 		image: values[nameImage], offer: values[nameOffer], protected: values[nameProtected] != "",
 	}
+	n.disk = scalar(values[nameDisk]).number()
 	if created, err := strconv.ParseInt(values[nameCreated], 10, 64); err == nil && created > 0 && created < 1<<40 {
 		n.created = time.Unix(created, 0).UTC()
 	}
@@ -162,6 +172,11 @@ func (n note) line(vmid int) string {
 		}
 	}
 	return b.String()
+}
+
+// leastLine is the least that our line of a description must say: whose the VM is.
+func leastLine(vmid int, key string) string {
+	return note{marks: backends.Marks{Key: key}}.line(vmid)
 }
 
 // readDescription is the note in a description; ok is false where there is none, or

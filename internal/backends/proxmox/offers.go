@@ -55,26 +55,67 @@ func (s size) String() string {
 	return out
 }
 
+// checkOffer says what is wrong with an offer's form, or which bound it is beyond.
 func checkOffer(s string) string {
-	if _, ok := parseOffer(s); !ok {
+	if _, ok := parseOffer(s); ok {
+		return ""
+	}
+	found := looseOfferForm.FindStringSubmatch(s)
+	if found == nil {
 		return strconv.Quote(s) + " is not a size: virtual CPUs, GiB of memory and, if the boot disk is to be grown, GiB of disk, such as 2c-4g or 4c-16g-100d."
 	}
-	return ""
+	for i, bound := range []struct {
+		what string
+		most int
+	}{{"virtual CPUs", maxCPUs}, {"GiB of memory", maxMemory}, {"GiB of boot disk", maxDiskGiB}} {
+		digits := found[i+1]
+		if n, err := strconv.ParseInt(digits, 10, 64); digits != "" && (err != nil || n < 1 || n > int64(bound.most)) {
+			return fmt.Sprintf("%q has %s %s; there are from 1 to %d.", s, digits, bound.what, bound.most)
+		}
+	}
+	return strconv.Quote(s) + " is not written as a size is: without zeros in front, such as 2c-4g."
 }
 
-// offerOf is the offer that a VM has: the one it was made as, as long as it still
-// has its CPUs and memory, else what it has now.
-func offerOf(madeAs string, cpus, memory int64) string {
-	if s, ok := parseOffer(madeAs); ok && (cpus == 0 || s.cpus == cpus && s.memoryGiB*gib == memory) {
-		return madeAs
+// looseOfferForm is that of an offer with numbers that may be out of bounds.
+var looseOfferForm = regexp.MustCompile(`^(\d{1,30})c-(\d{1,30})g(?:-(\d{1,30})d)?$`)
+
+// offerOf is the offer that a VM has: the one it was made as, as long as it still has
+// its CPUs, memory and boot disk, else what it has now. What isn't known is 0. A disk
+// that isn't part of the offer may have any size.
+func offerOf(n note, cpus, memory, disk int64) string {
+	s, ok := parseOffer(n.offer)
+	if s.diskGiB == 0 || !n.marks.Complete {
+		disk = 0 // it may have to grow yet
 	}
+	sameDisk := disk == 0 || mib(disk) == max(s.diskGiB<<10, n.disk)
+	if ok && (cpus == 0 || s.cpus == cpus && s.memoryGiB*gib == memory && sameDisk) {
+		return n.offer
+	}
+	now := size{cpus: cpus, memoryGiB: memory / gib}
 	switch {
 	case cpus == 0 || memory == 0:
 		return ""
 	case memory%gib != 0:
 		return fmt.Sprintf("%dc-%.2fg", cpus, float64(memory)/gib)
+	case disk > 0 && sameDisk:
+		now.diskGiB = s.diskGiB
+	case disk > 0:
+		now.diskGiB = (disk + gib - 1) / gib
 	}
-	return size{cpus: cpus, memoryGiB: memory / gib}.String()
+	return now.String()
+}
+
+// mib is a size in MiB, rounded up.
+func mib(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
+
+// kept is a boot disk's size in MiB where it is larger than the offer's, else 0.
+func (c *Client) kept(config vmConfig, offer string) int64 {
+	s, ok := parseOffer(offer)
+	have, _ := config.diskSize(c.account.disk)
+	if !ok || s.diskGiB == 0 || have <= s.diskGiB*gib {
+		return 0
+	}
+	return mib(have)
 }
 
 // has tells whether a node has room for a size. A node that doesn't say what it has
@@ -107,6 +148,16 @@ func (c *Client) listed() []string {
 	return defaultOffers
 }
 
+// near are the listed offers that a wrong one may have meant: all of them where they
+// are few.
+func (c *Client) near(id string) []string {
+	listed := c.listed()
+	if len(listed) <= backends.Nearest {
+		return listed
+	}
+	return backends.Near(id, listed, backends.Nearest)
+}
+
 // Offers implements [backends.Backend].
 func (c *Client) Offers(ctx context.Context, query backends.OfferQuery) ([]backends.Offer, error) {
 	nodes, err := c.room.Get(ctx)
@@ -136,10 +187,10 @@ func (c *Client) checkSize(id string, nodes []nodeRow, node string) (*backends.O
 	switch {
 	case !ok:
 		return nil, s, backends.Errorf(backends.InvalidInput, "%s", checkOffer(id)).At("offer").
-			WithRemedy("Use %s.", backends.Choice(backends.Near(id, c.listed(), backends.Nearest)))
+			WithRemedy("Use %s.", backends.Choice(c.near(id)))
 	case len(c.account.offers) > 0 && !slices.Contains(c.account.offers, id):
 		return nil, s, backends.Errorf(backends.InvalidInput, "The offer %q is not among the account's.", id).At("offer").
-			WithRemedy("Use %s, or add it to the account's offers.", backends.Choice(backends.Near(id, c.listed(), backends.Nearest)))
+			WithRemedy("Use %s, or add it to the account's offers.", backends.Choice(c.near(id)))
 	}
 	o := c.offer(s, nodes, node)
 	if o.Available || nodes == nil {

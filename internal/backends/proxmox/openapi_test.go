@@ -58,7 +58,7 @@ func TestRequestsFitTheDescription(t *testing.T) {
 		must(err)
 		_, err = c.GetMachine(ctx, "999")
 		wantCode(t, err, backends.NotFound)
-		_, err = c.ListMachines(ctx, backends.Filter{})
+		_, err = backends.ListAll(ctx, c.ListMachines, backends.Filter{})
 		must(err)
 		_, err = c.FindMachines(ctx, testKey)
 		must(err)

@@ -22,27 +22,26 @@ const nodesAtOnce = 8
 
 // GetMachine implements [backends.Backend]. What is a container or a template by now
 // is no machine: the machine that had the VMID is gone. One on a node that can't be
-// reached is shown as far as the cluster knows it.
+// reached is shown as far as the cluster knows it, and one that is still being made, or
+// destroyed, and so doesn't say whose it is, as partial and without marks.
 func (c *Client) GetMachine(ctx context.Context, id string) (backends.Machine, error) {
 	what := "Reading VM " + id
 	vmid, err := vmidOf(what, id)
 	if err != nil {
 		return backends.Machine{}, err
 	}
-	var row vmRow
 	for n := 0; ; n++ {
-		if row, err = c.locate(ctx, what, vmid); err != nil {
-			return backends.Machine{}, err
+		row, err := c.locate(ctx, what, vmid)
+		if err != nil {
+			return c.unseen(ctx, what, vmid, err)
 		}
 		m, err := c.read(ctx, what, row)
 		switch {
 		case err == nil:
 			return m, nil
 		case isNodeDown(err):
-			if n, ok := readTags(vmid, splitTags(row.Tags)); ok {
-				return c.partial(row, n), nil
-			}
-			return backends.Machine{}, err
+			n, _ := c.knownNote(row)
+			return c.partial(row, n), nil
 		case n >= moves || !says(err, textsMissing) && statusOf(err) != http.StatusForbidden:
 			return backends.Machine{}, err
 		}
@@ -56,21 +55,46 @@ func (c *Client) GetMachine(ctx context.Context, id string) (backends.Machine, e
 // read is the VM of a row of the cluster's list.
 func (c *Client) read(ctx context.Context, what string, row vmRow) (backends.Machine, error) {
 	if row.Type != "qemu" {
-		return backends.Machine{}, gone(what, row.vmid())
+		return backends.Machine{}, noMachine(what, row.vmid(), "container")
 	}
 	config, err := c.config(ctx, what, row.where())
 	if err != nil {
 		return backends.Machine{}, err
 	}
 	if config.isTemplate() {
-		return backends.Machine{}, gone(what, row.vmid())
+		return backends.Machine{}, noMachine(what, row.vmid(), "template")
 	}
 	c.seenAt(row.vmid(), row.Node)
+	v := &vm{where: row.where(), row: row, config: config}
+	n, marked := config.note(row.vmid())
+	if !marked && config.isAnonymous() {
+		return c.anonymous(v), nil
+	}
+	if _, tagged := readTags(row.vmid(), config.tags()); marked && !tagged {
+		c.setHalfMade(row.vmid(), n)
+	}
 	s, err := c.status(ctx, what, row.where())
 	if err != nil {
 		return backends.Machine{}, err
 	}
-	return c.fromConfig(&vm{where: row.where(), row: row, config: config}, s), nil
+	return c.fromConfig(v, s), nil
+}
+
+// noMachine says that a VMID has something which is no machine: as good as nothing.
+func noMachine(what string, vmid int, kind string) error {
+	return backends.Errorf(backends.NotFound, "%s: there is no VM %d in the cluster: it is a %s.", what, vmid, kind)
+}
+
+// knownNote is what is written on a VM of the cluster's list, by its tags, or, where it
+// has none yet, as this client last saw it.
+func (c *Client) knownNote(row vmRow) (note, bool) {
+	if n, ok := readTags(row.vmid(), splitTags(row.Tags)); ok {
+		return n, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.halfMade[row.vmid()]
+	return n, ok
 }
 
 func (c *Client) status(ctx context.Context, what string, w where) (status, error) {
@@ -85,12 +109,7 @@ func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machi
 	if err != nil {
 		return nil, err
 	}
-	possible := c.slotsOf(key, 0)
-	for vmid, row := range all {
-		if n, ok := readTags(vmid, splitTags(row.Tags)); ok && n.marks.Key == key {
-			possible = append(possible, vmid)
-		}
-	}
+	possible := slices.Concat(c.slotsOf(key, 0), tagged(all, key))
 	slices.Sort(possible)
 	var out []backends.Machine
 	for _, vmid := range slices.Compact(possible) {
@@ -106,6 +125,11 @@ func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machi
 		case backends.HasCode(err, backends.NotFound):
 		case err != nil:
 			return nil, err
+		case m.Partial && !m.Marks.Managed && m.State == backends.StateUnknown:
+			// Its node is down, and its slot is one of the key's: it may be ours.
+			e := backends.Errorf(backends.ProviderError, "Looking for the VM of a key: %s", m.Message)
+			e.Reason = backends.ReasonUnreachable
+			return nil, e
 		case m.Marks.Managed && m.Marks.Key == key:
 			out = append(out, m)
 		}
@@ -120,7 +144,7 @@ func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machi
 //
 // A VM that was cloned and not configured yet has no tags: it is listed once this
 // client has come upon it.
-func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]backends.Machine, error) {
+func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) (backends.Listing[backends.Machine], error) {
 	var all guests
 	var nodes []nodeRow
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -133,7 +157,7 @@ func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]ba
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return backends.Listing[backends.Machine]{}, err
 	}
 	ours := map[string][]vmRow{} // by node
 	for vmid, row := range all {
@@ -157,13 +181,13 @@ func (c *Client) ListMachines(ctx context.Context, filter backends.Filter) ([]ba
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return backends.Listing[backends.Machine]{}, err
 	}
 	out = slices.DeleteFunc(out, func(m backends.Machine) bool { return !filter.Holds(m.Marks) })
 	slices.SortFunc(out, func(a, b backends.Machine) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
-	return out, nil
+	return backends.Whole(out), nil
 }
 
 // onNode are those VMs of a node that are ours; rows are those that may be, as the
@@ -182,7 +206,7 @@ func (c *Client) onNode(ctx context.Context, node string, rows []vmRow, offline 
 	for _, row := range rows {
 		vmid := row.vmid()
 		if offline {
-			if n, ok := readTags(vmid, splitTags(row.Tags)); ok {
+			if n, ok := c.knownNote(row); ok {
 				out = append(out, c.partial(row, n))
 			}
 			continue
@@ -218,7 +242,7 @@ func (c *Client) listedOne(ctx context.Context, node string, vmid int, current [
 	m, err := c.GetMachine(ctx, strconv.Itoa(vmid))
 	switch {
 	case backends.HasCode(err, backends.NotFound):
-		c.setHalfMade(vmid, false)
+		c.setMade(vmid)
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("listing the VMs: %w", err)
@@ -231,15 +255,20 @@ func (c *Client) listedOne(ctx context.Context, node string, vmid int, current [
 func (c *Client) isHalfMade(vmid int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.halfMade[vmid]
+	_, is := c.halfMade[vmid]
+	return is
 }
 
-func (c *Client) setHalfMade(vmid int, is bool) {
+// setHalfMade remembers a VM of ours that may have no tags yet, so that lists show it.
+func (c *Client) setHalfMade(vmid int, n note) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if is {
-		c.halfMade[vmid] = true
-	} else {
-		delete(c.halfMade, vmid)
-	}
+	c.halfMade[vmid] = n
+}
+
+// setMade forgets that a VM is half made: it is complete, or gone.
+func (c *Client) setMade(vmid int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.halfMade, vmid)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"path"
@@ -21,15 +22,20 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
-// sftpTime bounds connecting to an SSH server and one file's transfer.
+// sftpTime bounds connecting to an SSH server and the transfer of a VM's files.
 const sftpTime = 30 * time.Second
 
-// sftpStore is a folder on a host, over SSH. It connects for each file: files are
+// sftpAtOnce bounds the connections to one host: sshd by default refuses some of
+// those that come while ten others log in (MaxStartups in sshd_config).
+const sftpAtOnce = 4
+
+// sftpStore is a folder on a host, over SSH. It connects for each VM's files: they are
 // small and few, and a connection that idles for an hour is none.
 type sftpStore struct {
 	host, user, path       string
 	privateKey, knownHosts string
 	secrets                backends.Secrets
+	connections            chan struct{} // holds one token for each
 }
 
 func newSFTPStore(config backends.Values, secrets backends.Secrets) *sftpStore {
@@ -40,6 +46,7 @@ func newSFTPStore(config backends.Values, secrets backends.Secrets) *sftpStore {
 	return &sftpStore{
 		host: host, user: config.String("user"), path: config.String("path"),
 		privateKey: config.String("private_key"), knownHosts: config.String("known_hosts"), secrets: secrets,
+		connections: make(chan struct{}, sftpAtOnce),
 	}
 }
 
@@ -69,39 +76,73 @@ func hostKeys(text string) []ssh.PublicKey {
 	return out
 }
 
-func (s *sftpStore) write(ctx context.Context, name string, content []byte) error {
-	return s.do(ctx, "written", name, func(client *sftp.Client) error {
-		temporary := path.Join(s.path, "."+name+".part")
-		f, err := client.Create(temporary)
-		if err != nil {
-			return err
-		}
-		_, err = f.ReadFrom(bytes.NewReader(content))
-		if err = errors.Join(err, f.Close()); err != nil {
-			_ = client.Remove(temporary)
-			return err
-		}
-		target := path.Join(s.path, name)
-		if err := client.PosixRename(temporary, target); err == nil {
-			return nil
-		}
-		// Not every server has the extension; a plain rename replaces nothing.
-		_ = client.Remove(target)
-		return client.Rename(temporary, target)
-	})
-}
-
-func (s *sftpStore) remove(ctx context.Context, name string) error {
-	return s.do(ctx, "removed", name, func(client *sftp.Client) error {
-		if err := client.Remove(path.Join(s.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+func (s *sftpStore) write(ctx context.Context, files []snippet) error {
+	return s.do(ctx, "written", fileNames(files), func(client *sftp.Client) error {
+		for _, f := range files {
+			if err := s.writeOne(client, f); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 }
 
-// do connects and does something with the folder. done is a word for messages.
-func (s *sftpStore) do(ctx context.Context, done, name string, work func(*sftp.Client) error) error {
+func (s *sftpStore) writeOne(client *sftp.Client, file snippet) error {
+	temporary := path.Join(s.path, "."+file.name+partSuffix)
+	f, err := client.Create(temporary)
+	if err != nil {
+		return err
+	}
+	if err = f.Chmod(snippetMode); err == nil {
+		_, err = f.ReadFrom(bytes.NewReader(file.content))
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = client.Remove(temporary)
+		return err
+	}
+	target := path.Join(s.path, file.name)
+	if err := client.PosixRename(temporary, target); err == nil {
+		return nil
+	}
+	// Not every server has the extension; a plain rename replaces nothing.
+	_ = client.Remove(target)
+	return client.Rename(temporary, target)
+}
+
+func (s *sftpStore) sweep(ctx context.Context, prefix string, keep []string) error {
+	return s.do(ctx, "removed", []string{prefix + "…"}, func(client *sftp.Client) error {
+		entries, err := client.ReadDirContext(ctx, s.path)
+		if err != nil {
+			return err
+		}
+		var failed error
+		for _, e := range entries {
+			if !swept(e.Name(), prefix, keep) {
+				continue
+			}
+			if err := client.Remove(path.Join(s.path, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = errors.Join(failed, err)
+			}
+		}
+		return failed
+	})
+}
+
+// do connects and does something with files of the folder, again where a connection is
+// dropped. done is a word for messages.
+func (s *sftpStore) do(ctx context.Context, done string, files []string, work func(*sftp.Client) error) error {
+	return backends.Retry(ctx, backends.Idempotent, func(ctx context.Context) error {
+		select {
+		case s.connections <- struct{}{}:
+			defer func() { <-s.connections }()
+			return s.try(ctx, done, strings.Join(files, " and "), work)
+		case <-backends.Caller(ctx).Done():
+			return context.Cause(backends.Caller(ctx))
+		}
+	})
+}
+
+func (s *sftpStore) try(ctx context.Context, done, name string, work func(*sftp.Client) error) error {
 	config, err := s.config(ctx)
 	if err != nil {
 		return err
@@ -194,10 +235,20 @@ func (s *sftpStore) failure(done, name string, err error, unreached bool) error 
 	case errors.Is(err, errHostKey):
 		e.Remedy = "Someone may be in between. If the host has a new key, set the account's snippets.sftp.known_hosts to it."
 	case unreached:
-		e.Reason, e.Retryable = backends.ReasonUnreachable, true
+		e.Reason = backends.ReasonUnreachable
 		e.Remedy = "Check the account's snippets.sftp.host."
+	case isDropped(err):
+		e.Reason, e.Retryable = backends.ReasonUnreachable, true
+		e.Remedy = "The host ends the connection: see its SSH server's log."
 	default:
 		e.Remedy = "Check the account's snippets.sftp: the user, its key, and whether the path can be written to."
 	}
 	return e
+}
+
+// isDropped tells whether a connection ended that had been made: the host has too
+// many, or the way to it is bad.
+func isDropped(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, sftp.ErrSSHFxConnectionLost)
 }

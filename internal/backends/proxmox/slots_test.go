@@ -67,7 +67,7 @@ func TestTwoRunsOneKey(t *testing.T) {
 			t.Fatalf("%v", errs[1-winner])
 		}
 		loser := []*Client{a, b}[1-winner]
-		listed, err := loser.ListMachines(t.Context(), backends.Filter{Pool: testSpec().Marks.Pool})
+		listed, err := backends.ListAll(t.Context(), loser.ListMachines, backends.Filter{Pool: testSpec().Marks.Pool})
 		if err != nil || len(listed) != 1 || listed[0].Marks.Complete {
 			t.Errorf("the half-made VM isn't listed where it was come upon: %+v, %v", listed, err)
 		}
@@ -141,12 +141,7 @@ func TestPoolToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := slow()
 		token, _, _ := strings.Cut(testToken, "=")
-		options.Grants = []emulated.Grant{
-			{Token: token, Path: "/pool/tofu", Privileges: []string{"*"}},
-			{Token: token, Path: "/vms/9000", Privileges: []string{"VM.Clone", "VM.Audit"}},
-			{Token: token, Path: "/storage", Privileges: []string{"*"}},
-			{Token: token, Path: "/sdn", Privileges: []string{"*"}},
-		}
+		options.Grants = poolToken(token)
 		inPool := backends.Values{"pool": "tofu"}
 		a, cluster := emulate(t, options, inPool)
 		b := clientOf(t, emulator.Transport(cluster), inPool)
@@ -180,6 +175,154 @@ func TestPoolToken(t *testing.T) {
 	})
 }
 
+// poolToken are the rights of a token that come from a resource pool.
+func poolToken(token string) []emulated.Grant {
+	return []emulated.Grant{
+		{Token: token, Path: "/pool/tofu", Privileges: []string{"*"}},
+		{Token: token, Path: "/vms/9000", Privileges: []string{"VM.Clone", "VM.Audit"}},
+		{Token: token, Path: "/storage", Privileges: []string{"*"}},
+		{Token: token, Path: "/sdn", Privileges: []string{"*"}},
+	}
+}
+
+// TestTwoPoolTokens makes one key with two tokens at once, neither of which sees the
+// other's clone, nor its task, until it has ended: one VM is left.
+func TestTwoPoolTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, _, _ := strings.Cut(testToken, "=")
+		const second = "bc@pve!other"
+		options := slow()
+		options.Grants = append(poolToken(first), poolToken(second)...)
+		inPool := backends.Values{"pool": "tofu"}
+		a, cluster := emulate(t, options, inPool)
+		b, ok := backendOf(t, emulator.Transport(cluster), &fixedSecrets{token: second + "=hunter2"}, inPool).(*Client)
+		if !ok {
+			t.Fatal("no client")
+		}
+		var wg sync.WaitGroup
+		var made backends.Machine
+		wg.Go(func() {
+			var err error
+			if made, err = a.MakeMachine(t.Context(), testSpec()); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := backends.Sleep(t.Context(), 3*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		spec := testSpec()
+		spec.Marks.Claim = "other"
+		_, err := b.MakeMachine(t.Context(), spec)
+		wg.Wait()
+		if taken, ok := errors.AsType[*backends.NameTaken](err); !ok || taken.Holder.ID != made.ID || taken.Holder.Marks.Claim != testClaim {
+			t.Errorf("%v", err)
+		}
+		if all := cluster.Machines(); len(all) != 1 || fmt.Sprint(all[0].ID) != made.ID {
+			t.Errorf("%+v", all)
+		}
+		clones := 0
+		for _, task := range cluster.Tasks() {
+			if task.Type == "qmclone" && task.Exit == "OK" {
+				clones++
+			}
+		}
+		if clones != 2 {
+			t.Errorf("%d clones: the tokens saw each other", clones)
+		}
+	})
+}
+
+// TestStuckSlot: a node that crashed has left a locked VM that says nothing. It isn't
+// probed past, and the error says what removes it; then its slot is a stranger's.
+func TestStuckSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := slots(testKey, 100_000_000, 999_999_999)
+		c, cluster := emulate(t, slow())
+		cluster.PutStranger(all[0], "pve2", "", temporary, "")
+		cluster.SetOption(all[0], "lock", "clone")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		_, err := c.MakeMachine(ctx, testSpec())
+		if e := wantError(t, err); !errors.Is(err, context.DeadlineExceeded) || e.Reason != backends.ReasonLocked ||
+			!strings.Contains(e.Message, "pve2") || !strings.Contains(e.Remedy, fmt.Sprintf("qm unlock %d", all[0])) {
+			t.Errorf("%v\n%s", err, e.Remedy)
+		}
+		if n := len(cluster.Machines()); n != 1 {
+			t.Errorf("%d VMs: it was probed past", n)
+		}
+		cluster.SetOption(all[0], "lock", "")
+		if m := mustCreate(t, c, testSpec()); m.ID != fmt.Sprint(all[1]) {
+			t.Errorf("made in %s", m.ID)
+		}
+	})
+}
+
+// TestCrashedNode lets the node go down that a clone runs on: what became of it is
+// looked at, and what is left of it is told.
+func TestCrashedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cluster := emulate(t, slow())
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		var err error
+		var wg sync.WaitGroup
+		wg.Go(func() { _, err = c.MakeMachine(ctx, testSpec()) })
+		for len(cluster.Machines()) == 0 {
+			if err := backends.Sleep(t.Context(), 100*time.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cluster.SetNode("pve1", false)
+		cluster.SetNode("pve1", true)
+		wg.Wait()
+		if e := wantError(t, err); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(e.Remedy, "qm unlock") || !strings.Contains(err.Error(), unexpected) {
+			t.Errorf("%v\n%s", err, e.Remedy)
+		}
+		if all := cluster.Machines(); len(all) != 1 || all[0].Config["lock"] != "clone" {
+			t.Errorf("%+v", all)
+		}
+	})
+}
+
+// TestStuckClone: the same once it says that it is ours.
+func TestStuckClone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cluster := emulate(t, slow())
+		m, err := c.MakeMachine(t.Context(), testSpec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.SetOption(atoi(t, m.ID), "lock", "clone")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		_, err = c.FinishMachine(ctx, m, testSpec())
+		if e := wantError(t, err); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(e.Remedy, "qm unlock "+m.ID) {
+			t.Errorf("%v\n%s", err, e.Remedy)
+		}
+	})
+}
+
+// TestNewVMIDFindsTheOld: a half-made VM in a slot of the key is found although the
+// wish asks for a VMID by now.
+func TestNewVMIDFindsTheOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cluster := emulate(t, emulated.Options{})
+		m, err := c.MakeMachine(t.Context(), testSpec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := testSpec()
+		spec.Options = backends.Values{"vm_id": int64(4711)}
+		_, err = c.MakeMachine(t.Context(), spec)
+		if taken, ok := errors.AsType[*backends.NameTaken](err); !ok || taken.Holder.ID != m.ID {
+			t.Errorf("%v", err)
+		}
+		if n := len(cluster.Machines()); n != 1 {
+			t.Errorf("%d VMs", n)
+		}
+	})
+}
+
 // TestAnonymousSlot waits for a slot whose holder doesn't say yet whose it is, both
 // where that is a stranger's in the end and where it is ours.
 func TestAnonymousSlot(t *testing.T) {
@@ -192,4 +335,26 @@ func TestAnonymousSlot(t *testing.T) {
 			t.Errorf("%v, %v", m.ID, err)
 		}
 	})
+}
+
+// TestMarksTakenAway: a VM with the VMID and the name of ours isn't made a second time;
+// a stranger's with another name is passed.
+func TestMarksTakenAway(t *testing.T) {
+	for name, want := range map[string]backends.Code{"web-0": backends.AccessDenied, "theirs": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			c, cluster := emulate(t, emulated.Options{})
+			spec := testSpec()
+			m := mustCreate(t, c, spec)
+			cluster.SetOption(atoi(t, m.ID), "tags", "mine")
+			cluster.SetOption(atoi(t, m.ID), "description", "hello")
+			cluster.SetOption(atoi(t, m.ID), "name", name)
+			_, err := c.MakeMachine(t.Context(), spec)
+			if want == "" && err == nil {
+				return
+			}
+			if e := wantCode(t, err, want); !strings.Contains(e.Message, "The marks are gone") || len(cluster.Machines()) != 1 {
+				t.Errorf("%v", e)
+			}
+		})
+	}
 }

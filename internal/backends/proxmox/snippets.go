@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -21,10 +22,13 @@ import (
 // snippetStore is where files are put that VMs read at their start. Both calls may be
 // repeated.
 type snippetStore interface {
-	// write puts a file there, whole or not at all.
-	write(ctx context.Context, name string, content []byte) error
-	// remove takes a file away; one that isn't there is a success.
-	remove(ctx context.Context, name string) error
+	// write puts files there, each whole or not at all.
+	write(ctx context.Context, files []snippet) error
+	// sweep takes away our files whose names begin so, half-written ones too, but for
+	// those that are kept.
+	sweep(ctx context.Context, prefix string, keep []string) error
+	// probe finds out whether files can be written there, and leaves none.
+	probe(ctx context.Context) error
 }
 
 func newSnippets(config backends.Values, secrets backends.Secrets) snippetStore {
@@ -34,8 +38,33 @@ func newSnippets(config backends.Values, secrets backends.Secrets) snippetStore 
 	return newSFTPStore(config.Object("sftp"), secrets)
 }
 
-// snippetForm is that of our files' names.
+// snippetMode is that of our files: user data may hold secrets. The nodes read them as
+// root.
+const snippetMode fs.FileMode = 0o600
+
+// snippetForm is that of our files' names: the key's part, then the content's.
 var snippetForm = regexp.MustCompile(`^better-compute-[0-9a-f]{40}\.yaml$`)
+
+// snippetPrefix is how the names of all files begin that are written for a key: so all
+// of them are known that no VM names, or whose VM is gone.
+func snippetPrefix(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "better-compute-" + hex.EncodeToString(sum[:8])
+}
+
+// partSuffix ends the name of a file that is being written; a dot begins it, as it
+// begins nothing that Proxmox VE lists.
+const partSuffix = ".part"
+
+// swept tells whether a file of the folder is one that a sweep takes away.
+func swept(name, prefix string, keep []string) bool {
+	whole := name
+	if rest, ok := strings.CutPrefix(name, "."); ok && strings.HasSuffix(name, partSuffix) {
+		whole, _, _ = strings.Cut(rest, ".yaml.")
+		whole += ".yaml"
+	}
+	return snippetForm.MatchString(whole) && strings.HasPrefix(whole, prefix) && !slices.Contains(keep, name)
+}
 
 // snippet is a file for one VM.
 type snippet struct {
@@ -61,79 +90,130 @@ func snippetsFor(spec backends.MachineSpec) ([]snippet, error) {
 	out := []snippet{{part: "meta", content: meta}, {part: "user", content: user}}
 	for i, s := range out {
 		sum := sha256.Sum256(append([]byte(spec.Marks.Key+"\x00"+s.part+"\x00"), s.content...))
-		out[i].name = "better-compute-" + hex.EncodeToString(sum[:20]) + ".yaml"
+		out[i].name = snippetPrefix(spec.Marks.Key) + hex.EncodeToString(sum[:12]) + ".yaml"
 	}
 	return out, nil
 }
 
-// custom is the option cicustom that names files.
-func (c *Client) custom(files []snippet) string {
-	parts := make([]string, len(files))
-	for i, s := range files {
-		parts[i] = fmt.Sprintf("%s=%s:snippets/%s", s.part, c.account.snippets.String("storage"), s.name)
+// custom is the option cicustom that names files, besides what it named already: a
+// template may have vendor data and a network configuration of its own.
+func (c *Client) custom(has string, files []snippet) string {
+	out := slices.DeleteFunc(properties(has, "user"), func(p property) bool { return c.isOurFile(p.value) })
+	for _, s := range files {
+		out = out.set(s.part, fmt.Sprintf("%s:snippets/%s", c.account.snippets.String("storage"), s.name))
 	}
-	return strings.Join(parts, ",")
+	return out.String()
+}
+
+// isOurFile tells whether a volume is a snippet that we wrote for some VM.
+func (c *Client) isOurFile(volume string) bool {
+	storage, name, ok := strings.Cut(volume, ":snippets/")
+	return ok && storage == c.account.snippets.String("storage") && snippetForm.MatchString(name)
+}
+
+// fileNames are the names of files.
+func fileNames(files []snippet) []string {
+	out := make([]string, len(files))
+	for i, s := range files {
+		out[i] = s.name
+	}
+	return out
+}
+
+// named are the files of ours that a VM's options name.
+func (c *Client) named(config vmConfig) []string {
+	var out []string
+	for _, p := range properties(config.get("cicustom"), "user") {
+		if c.isOurFile(p.value) {
+			_, name, _ := strings.Cut(p.value, ":snippets/")
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // writeSnippets writes the files of a wish.
 func (c *Client) writeSnippets(ctx context.Context, files []snippet) error {
-	for _, s := range files {
-		if err := c.snippets.write(ctx, s.name, s.content); err != nil {
-			return err
-		}
+	if len(files) == 0 {
+		return nil
 	}
-	return nil
+	return c.snippets.write(ctx, files)
 }
 
-// removeSnippets removes the files of ours that a VM's options name, but for those
-// that are kept. What can't be removed is only in the way of nobody: a warning.
-func (c *Client) removeSnippets(ctx context.Context, custom string, keep ...snippet) {
-	if c.snippets == nil {
+// sweep removes the files of a key, but for those that are kept. What can't be removed
+// is only in the way of nobody: a warning.
+func (c *Client) sweep(ctx context.Context, key string, keep ...string) {
+	if c.snippets == nil || key == "" {
 		return
 	}
-	for _, p := range properties(custom, "user") {
-		storage, name, ok := strings.Cut(p.value, ":snippets/")
-		if !ok || storage != c.account.snippets.String("storage") || !snippetForm.MatchString(name) {
-			continue
-		}
-		kept := false
-		for _, s := range keep {
-			kept = kept || s.name == name
-		}
-		if kept {
-			continue
-		}
-		if err := c.snippets.remove(ctx, name); err != nil {
-			backends.Warn(ctx, fmt.Sprintf("The snippet %s of a VM that is gone could not be removed: %v", name, err))
-		}
+	if err := c.snippets.sweep(ctx, snippetPrefix(key), keep); err != nil {
+		backends.Warn(ctx, fmt.Sprintf("Files with user data that no VM needs any more could not be removed: %v", err))
+	}
+}
+
+// SweepMachine implements [backends.Sweeper]: the user data of a VM that was removed by
+// hand.
+func (w *withSnippets) SweepMachine(ctx context.Context, key string) error {
+	return w.snippets.sweep(ctx, snippetPrefix(key), nil)
+}
+
+// sweepGone removes the files of a VM that was just destroyed, if it may have any: it
+// names some, or was made with user data.
+func (c *Client) sweepGone(ctx context.Context, v *vm, m backends.Marks) {
+	switch mayHave := len(c.named(v.config)) > 0 || !backends.DigestMatches(m.Digest, m.Key, backends.DigestUserData, ""); {
+	case mayHave && c.snippets != nil:
+		c.sweep(ctx, m.Key)
+	case c.snippets == nil && strings.Contains(v.config.get("cicustom"), ":snippets/"+snippetPrefix(m.Key)):
+		backends.Warn(ctx, fmt.Sprintf("The files with the user data of the VM %d are left, since the account has no snippets any more: %s.",
+			v.vmid, backends.Printable(v.config.get("cicustom"))))
 	}
 }
 
 // directoryStore is a folder of this machine, a mount of the storage's.
 type directoryStore string
 
-func (d directoryStore) write(_ context.Context, name string, content []byte) (err error) {
-	// A guest's user data may hold secrets; the nodes read it as root.
-	f, err := os.CreateTemp(string(d), ".better-compute-*")
-	if err == nil {
-		_, err = f.Write(content)
-		err = errors.Join(err, f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), filepath.Join(string(d), name))
-		}
-		if err != nil {
-			_ = os.Remove(f.Name())
+func (d directoryStore) write(_ context.Context, files []snippet) error {
+	for _, s := range files {
+		if err := d.failure("written", s.name, d.writeOne(s)); err != nil {
+			return err
 		}
 	}
-	return d.failure("written", name, err)
+	return nil
 }
 
-func (d directoryStore) remove(_ context.Context, name string) error {
-	err := os.Remove(filepath.Join(string(d), name))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+func (d directoryStore) writeOne(s snippet) error {
+	f, err := os.CreateTemp(string(d), "."+s.name+".*"+partSuffix)
+	if err != nil {
+		return err
 	}
-	return d.failure("removed", name, err)
+	if err = f.Chmod(snippetMode); err == nil {
+		_, err = f.Write(s.content)
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(string(d), s.name))
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+func (d directoryStore) sweep(_ context.Context, prefix string, keep []string) error {
+	entries, err := os.ReadDir(string(d))
+	if err != nil {
+		return d.failure("looked for", prefix+"…", err)
+	}
+	var failed error
+	for _, e := range entries {
+		if !swept(e.Name(), prefix, keep) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(string(d), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, d.failure("removed", e.Name(), err))
+		}
+	}
+	return failed
 }
 
 func (d directoryStore) failure(done, name string, err error) error {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/crypto/ssh"
@@ -66,8 +67,11 @@ func TestStores(t *testing.T) {
 	for name, s := range stores(t) {
 		const file = "better-compute-0123456789012345678901234567890123456789.yaml"
 		for _, content := range []string{"#cloud-config\n# ü\n", "again\x00"} {
-			if err := s.store.write(t.Context(), file, []byte(content)); err != nil {
+			if err := s.store.write(t.Context(), oneFile(file, content)); err != nil {
 				t.Fatal(name, err)
+			}
+			if info, err := os.Stat(filepath.Join(s.folder, file)); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s: others may read it: %v, %v", name, info, err)
 			}
 			got, err := os.ReadFile(filepath.Join(s.folder, file))
 			if err != nil || string(got) != content {
@@ -77,15 +81,36 @@ func TestStores(t *testing.T) {
 		if left := names(t, s.folder); len(left) != 1 {
 			t.Errorf("%s: %v", name, left)
 		}
-		for range 2 { // the second time there is nothing
-			if err := s.store.remove(t.Context(), file); err != nil {
+	}
+}
+
+// TestSweep takes away what begins with a prefix, what was being written too, and
+// nothing else.
+func TestSweep(t *testing.T) {
+	prefix, other := snippetPrefix("inst_a"), snippetPrefix("inst_b")
+	file := func(prefix, rest string) string { return prefix + strings.Repeat(rest, 24) + ".yaml" }
+	kept, gone := file(prefix, "1"), file(prefix, "2")
+	stay := []string{kept, file(other, "3"), "." + file(other, "4") + ".part", prefix + "-mine.yaml", "vendor.yaml", gone + ".bak"}
+	going := []string{gone, "." + kept + ".part", "." + gone + ".4711.part"}
+	for name, s := range stores(t) {
+		for _, f := range slices.Concat(stay, going) {
+			if err := os.WriteFile(filepath.Join(s.folder, f), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 { // the second time there is nothing to do
+			if err := s.store.sweep(t.Context(), prefix, []string{kept}); err != nil {
 				t.Error(name, err)
 			}
 		}
-		if left := names(t, s.folder); len(left) != 0 {
-			t.Errorf("%s: %v", name, left)
+		if left := names(t, s.folder); !slices.Equal(left, slices.Sorted(slices.Values(stay))) {
+			t.Errorf("%s: %q", name, left)
 		}
 	}
+}
+
+func oneFile(name, content string) []snippet {
+	return []snippet{{name: name, content: []byte(content)}}
 }
 
 // TestSFTPIsChecked refuses a host with another key, a user with another, and what is
@@ -118,16 +143,40 @@ func TestSFTPIsChecked(t *testing.T) {
 		"nobody":      {sftpStoreOf(server, backends.Values{"host": "127.0.0.1:1"}), backends.ProviderError, "host"},
 		"no folder":   {sftpStoreOf(server, backends.Values{"path": "/missing"}), backends.ProviderError, "path"},
 	} {
-		e := wantCode(t, test.store.write(t.Context(), "x", []byte("y")), test.code)
+		e := wantCode(t, test.store.write(t.Context(), oneFile("x", "y")), test.code)
 		if !strings.Contains(e.Remedy, test.remedy) {
 			t.Errorf("%s: %s", name, e.Remedy)
 		}
 	}
-	if err := sftpStoreOf(server, backends.Values{"known_hosts": "env://HOSTS"}).write(t.Context(), "x", []byte("y")); err != nil {
+	if err := sftpStoreOf(server, backends.Values{"known_hosts": "env://HOSTS"}).write(t.Context(), oneFile("x", "y")); err != nil {
 		t.Error(err)
 	}
 	if left := names(t, server.Folder); !slices.Equal(left, []string{"x"}) {
 		t.Errorf("%v", left)
+	}
+}
+
+// TestSFTPConnections writes many files at once, as many VMs do, to a host that drops
+// connections: there are few at a time, and one that is dropped is made anew.
+func TestSFTPConnections(t *testing.T) {
+	server := sftptest.New(t, "")
+	store := sftpStoreOf(server, nil)
+	server.Refuse(2)
+	const n = 20
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			if err := store.write(t.Context(), oneFile(fmt.Sprint("file-", i), "x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if left := names(t, server.Folder); len(left) != n {
+		t.Errorf("%v", left)
+	}
+	if made, most := server.Connections(); made != n+2 || most > sftpAtOnce {
+		t.Errorf("%d connections, %d logging in at once", made, most)
 	}
 }
 
@@ -217,6 +266,23 @@ func TestUserData(t *testing.T) {
 	}
 }
 
+// TestSnippetElsewhere starts a VM on a node that doesn't have the file.
+func TestSnippetElsewhere(t *testing.T) {
+	cluster, err := emulated.New(emulated.Options{PlainHTTP: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clientOf(t, emulator.Transport(cluster), backends.Values{"task_poll": "10ms"}, backends.Values{
+		"snippets": backends.Values{"storage": "local", "directory": t.TempDir()},
+	})
+	spec := testSpec()
+	spec.UserData = "#cloud-config\npackages: [nginx]\n"
+	_, err = create(t.Context(), c, spec)
+	if e := wantCode(t, err, backends.ProviderError); !strings.Contains(e.Remedy, "node pve1 can't read") || !strings.Contains(e.Message, "snippets/better-compute-") {
+		t.Errorf("%v\n%s", e, e.Remedy)
+	}
+}
+
 // TestKeysNeedNoSnippet sends hostname and keys by Proxmox VE's own options, in an
 // account without snippets too.
 func TestKeysNeedNoSnippet(t *testing.T) {
@@ -239,7 +305,7 @@ func TestKeysNeedNoSnippet(t *testing.T) {
 // TestDirectoryErrors name the folder, not what was to be written.
 func TestDirectoryErrors(t *testing.T) {
 	d := directoryStore(filepath.Join(t.TempDir(), "missing"))
-	e := wantCode(t, d.write(t.Context(), "x", []byte("hunter2")), backends.InvalidConfig)
+	e := wantCode(t, d.write(t.Context(), oneFile("x", "hunter2")), backends.InvalidConfig)
 	if !strings.Contains(e.Message, string(d)) || strings.Contains(fmt.Sprint(e), "hunter2") {
 		t.Error(e)
 	}

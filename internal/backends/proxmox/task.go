@@ -5,6 +5,7 @@ package proxmox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -105,19 +106,24 @@ const unexpected = "unexpected status"
 
 var warningsForm = regexp.MustCompile(`^WARNINGS: \d+$`)
 
-// longestTaskPoll bounds the growing pause between two polls, as a multiple of the
+// longestTaskPoll bounds the growing pause between two looks, as a multiple of the
 // account's task_poll.
 const longestTaskPoll = 5
+
+// pause waits before something is looked at once more: n counts from 0.
+func (c *Client) pause(ctx context.Context, n int) error {
+	d := min(c.account.poll*time.Duration(2+n)/4, longestTaskPoll*c.account.poll)
+	return backends.Sleep(backends.Caller(ctx), backends.Scale(d))
+}
 
 // await waits until a task has ended, at most as long as the account lets one. Its
 // failure is an error whose details hold the exit status, and whose text ends with
 // what the task's log last said.
 func (c *Client) await(ctx context.Context, what string, u upid) error {
-	ends := time.Now().Add(c.account.timeout) // a bound, not a wait: never scaled
+	ends := time.Now().Add(c.account.timeout) // a bound that the user chose, not a wait of ours: never scaled
 	lost := 0
 	for n := 0; ; n++ {
-		pause := min(c.account.poll*time.Duration(2+n)/4, longestTaskPoll*c.account.poll)
-		if err := backends.Sleep(backends.Caller(ctx), backends.Scale(pause)); err != nil {
+		if err := c.pause(ctx, n); err != nil {
 			return err
 		}
 		exit, err := c.exitOf(ctx, what, u)
@@ -144,11 +150,15 @@ func (c *Client) await(ctx context.Context, what string, u upid) error {
 		if time.Now().After(ends) {
 			e := backends.Errorf(backends.ProviderError, "%s: the task takes longer than %s.", what, c.account.timeout).
 				WithRemedy("See the cluster's task list. If it is only slow, raise the account's task_timeout, and run again: it goes on where it ended.")
-			e.Details = map[string]any{"task": u.text}
+			e.Details, e.Err = map[string]any{"task": u.text}, errSlow
 			return e
 		}
 	}
 }
+
+// errSlow is the cause of the error of a task that goes on, and only isn't waited for
+// any longer.
+var errSlow = errors.New("the task goes on")
 
 // maxLost is how often a task may not be found before it counts as lost.
 const maxLost = 10
@@ -208,13 +218,13 @@ func (c *Client) lastLines(ctx context.Context, u upid) string {
 }
 
 // run begins a task and waits for its end, and asks again for one that could not get
-// a lock. settled is asked before a call is sent again whose outcome isn't known: it
-// tells whether it was carried out after all; nil for a call that may be repeated.
+// a lock. settled is asked before a call is sent again: it tells whether there is
+// nothing left to do; nil for a call that may be repeated.
 func (c *Client) run(ctx context.Context, what string, r request, settled func(context.Context) (bool, error)) (upid, error) {
 	var last upid
-	unsure := false
+	tries := 0
 	err := backends.Retry(ctx, backends.Idempotent, func(ctx context.Context) error {
-		if unsure && settled != nil {
+		if tries++; tries > 1 && settled != nil {
 			if done, err := settled(ctx); done || err != nil {
 				return err
 			}
@@ -226,7 +236,6 @@ func (c *Client) run(ctx context.Context, what string, r request, settled func(c
 			last, _ = parseUPID(text)
 			err = c.await(ctx, what, last)
 		}
-		unsure = unsure || isAmbiguous(err)
 		return err
 	})
 	return last, err

@@ -74,6 +74,9 @@ func (c *Client) template(ctx context.Context, image, target string) (*vm, *back
 		return nil, backends.AsError(err).At("image"), nil
 	case err != nil:
 		return nil, nil, err
+	case t.row.Type == "lxc":
+		return nil, backends.Errorf(backends.InvalidInput, "%d on the node %s is a container, not a template of a VM.", t.vmid, t.node).
+			At("image").WithRemedy("Use a template: %s.", backends.Choice(c.templateNames(ctx, image))), nil
 	case !t.config.isTemplate():
 		return nil, backends.Errorf(backends.InvalidInput, "%d on the node %s is not a template.", t.vmid, t.node).At("image").
 			WithRemedy("Convert it to a template, or use another: %s.", backends.Choice(c.templateNames(ctx, image))), nil

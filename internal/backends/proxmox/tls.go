@@ -146,7 +146,7 @@ func checkCA(s string) string {
 	if isReference(s) || len(certificates(s)) > 0 {
 		return ""
 	}
-	return "It is neither a secret reference nor a certificate in DER and base64url."
+	return "It is neither a secret reference nor a certificate in PEM, or in DER and base64url."
 }
 
 // fingerprint reads a SHA-256 in hex, with or without colons.

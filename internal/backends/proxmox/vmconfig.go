@@ -57,6 +57,13 @@ func (c vmConfig) note(vmid int) (n note, ok bool) {
 	}
 }
 
+// isProtected tells whether the VM is protected by us: with the flag that its template
+// had, the tag is missing.
+func (c vmConfig) isProtected(vmid int) bool {
+	n, _ := readTags(vmid, c.tags())
+	return n.protected && c["protection"].isTrue()
+}
+
 // cpus are the virtual CPUs.
 func (c vmConfig) cpus() int64 {
 	return max(1, c["sockets"].number()) * max(1, c["cores"].number())

@@ -161,7 +161,7 @@ func TestOfferOf(t *testing.T) {
 		"nothing is said": {"2c-4g", 0, 0, "2c-4g"},
 		"nothing known":   {"", 0, 0, ""},
 	} {
-		if got := offerOf(test.madeAs, test.cpus, test.memory); got != test.want {
+		if got := offerOf(note{offer: test.madeAs, marks: backends.Marks{Complete: true}}, test.cpus, test.memory, 0); got != test.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -13,10 +13,12 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -277,24 +279,27 @@ func (o *options) run(ctx context.Context, s conformance.Subject, stdout, stderr
 		}
 		s.Environment.Transport, s.Environment.Secrets = player, recording.NoSecrets{}
 	default:
-		network := backends.NewTransport()
-		defer network.CloseIdleConnections()
-		s.Environment.Transport = network
+		var network carrier
+		defer network.close()
+		s.Environment.Wrap = network.wrap
 		if o.record == "" {
 			break
 		}
 		var err error
-		if recorder, err = recording.NewRecorder(o.record, network); err != nil {
+		if recorder, err = recording.NewRecorder(o.record, &network); err != nil {
 			return fail("the recording can't be written", err)
 		}
-		s.Environment.Transport = recorder
+		s.Environment.Wrap = func(base http.RoundTripper) http.RoundTripper {
+			network.wrap(base)
+			return recorder
+		}
 		s.Environment.Secrets = recorder.Secrets(s.Environment.Secrets)
 	}
 	if o.record+o.replay != "" {
 		s.Claim = conformance.FixedClaims(o.prefix)
 	}
 	if o.wrongCredential != "" {
-		s.WrongSecrets = only{s.Environment.Secrets, o.wrongCredential}
+		s.WrongSecrets = wrongly{s.Environment.Secrets, credentials(s.Account), o.wrongCredential}
 	}
 
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("-timeout %s is over: %w", o.timeout, context.DeadlineExceeded))
@@ -319,16 +324,69 @@ func (o *options) run(ctx context.Context, s conformance.Subject, stdout, stderr
 	return statusOK
 }
 
-// only resolves every reference as one.
-type only struct {
+// credentials are the references that an account's manifest says are secrets. Other
+// references, such as one to a certificate authority, are no credentials.
+func credentials(account reference.Reference) []string {
+	config := account.FullConfig()
+	var out []string
+	for _, f := range account.Definition().Manifest.Account {
+		if f.Secret {
+			out = append(out, config.String(f.Name))
+		}
+	}
+	return out
+}
+
+// wrongly resolves references to credentials as another one.
+type wrongly struct {
 	backends.Secrets
-	reference string
+	credentials []string
+	wrong       string
+}
+
+func (s wrongly) instead(reference string) string {
+	if slices.Contains(s.credentials, reference) {
+		return s.wrong
+	}
+	return reference
 }
 
 // Resolve implements [backends.Secrets].
-func (s only) Resolve(ctx context.Context, _ string) (string, error) {
-	return s.Secrets.Resolve(ctx, s.reference)
+func (s wrongly) Resolve(ctx context.Context, reference string) (string, error) {
+	return s.Secrets.Resolve(ctx, s.instead(reference))
 }
 
 // Forget implements [backends.Secrets].
-func (s only) Forget(string) { s.Secrets.Forget(s.reference) }
+func (s wrongly) Forget(reference string) { s.Secrets.Forget(s.instead(reference)) }
+
+// carrier carries requests by the transport of the backend that was built last: all
+// backends of a run are of one account.
+type carrier struct {
+	mu   sync.Mutex
+	base http.RoundTripper
+	all  []http.RoundTripper
+}
+
+// wrap takes a backend's transport.
+func (c *carrier) wrap(base http.RoundTripper) http.RoundTripper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.base, c.all = base, append(c.all, base)
+	return base
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	base := c.base
+	c.mu.Unlock()
+	return base.RoundTrip(r)
+}
+
+func (c *carrier) close() {
+	for _, t := range c.all {
+		if idle, ok := t.(interface{ CloseIdleConnections() }); ok {
+			idle.CloseIdleConnections()
+		}
+	}
+}

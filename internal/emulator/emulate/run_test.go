@@ -131,14 +131,16 @@ func getPinned(t *testing.T, address, fingerprint string) (int, error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// TestPlainHTTP: the account then has no fingerprint.
+// TestPlainHTTP: the account then has no fingerprint, and with a folder for them it has
+// snippets.
 func TestPlainHTTP(t *testing.T) {
+	snippets := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := Run(ctx, []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-proxmox", "127.0.0.1:0", "-control", "127.0.0.1:0", "-proxmox-http", "-proxmox-deny", "/=Sys.Audit", "-proxmox-nodes", "alpha"}, writer, io.Discard)
+		err := Run(ctx, []string{"-hetzner", "127.0.0.1:0", "-digitalocean", "127.0.0.1:0", "-proxmox", "127.0.0.1:0", "-control", "127.0.0.1:0", "-proxmox-http", "-proxmox-snippets", snippets, "-proxmox-deny", "/=Sys.Audit", "-proxmox-nodes", "alpha"}, writer, io.Discard)
 		_ = writer.Close()
 		ended <- err
 	}()
@@ -154,6 +156,10 @@ func TestPlainHTTP(t *testing.T) {
 	cluster := regexp.MustCompile(`(?m)^  proxmox = \{
     url   = "(http://127\.0\.0\.1:[1-9]\d*)"
     token = "env://PROXMOX_TOKEN"
+    snippets = \{
+      storage   = "snippets"
+      directory = "` + regexp.QuoteMeta(snippets) + `"
+    \}
   \}$`).FindStringSubmatch(printed.String())
 	if cluster == nil || !strings.Contains(printed.String(), "export PROXMOX_TOKEN='root@pam!tofu=anything'") {
 		t.Fatalf("printed %s", &printed)

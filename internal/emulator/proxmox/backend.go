@@ -30,7 +30,7 @@ func (b backend) BasePath() string { return "/api2/json" }
 func (b backend) Kinds() []emulator.Kind {
 	return []emulator.Kind{
 		emulator.KindFailAction, emulator.KindHideFromLists, emulator.KindLocked, emulator.KindLockTimeout,
-		emulator.KindCapacity, emulator.KindNodeDown,
+		emulator.KindCapacity, emulator.KindNodeDown, emulator.KindTaskWarnings,
 	}
 }
 

@@ -356,6 +356,9 @@ func (c *call) beginFor(kind, id string, what work) (string, error) {
 	t := c.p.begin(c.node(), kind, id, c.user, c.now, what)
 	t.Due = c.now.Add(c.s.options.ForkTime)
 	t.Warnings = c.s.warnings
+	if _, ok := c.fault(emulator.KindTaskWarnings); ok {
+		t.Warnings++
+	}
 	for i := range t.Warnings {
 		t.Log = append(t.Log, fmt.Sprintf("WARN: warning %d", i+1))
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator"
@@ -53,6 +55,13 @@ func configure(flags *flag.FlagSet) func(emulator.Settings) (emulator.Service, e
 		}
 		return nil
 	})
+	flags.Func("proxmox-snippets", "`folder` of this machine with the snippets of a storage called snippets, which all nodes share", func(text string) error {
+		folder, err := snippetsFolder(text)
+		if err == nil {
+			options.Snippets = folder
+		}
+		return err
+	})
 	flags.Var((*flagvalue.Duration)(&options.Lag), "proxmox-lag",
 		"`duration` by which the cluster's list of resources lags behind, and after which the HA manager acts")
 	flags.Var((*flagvalue.Duration)(&options.AgentDelay), "proxmox-agent-delay",
@@ -72,12 +81,29 @@ func configure(flags *flag.FlagSet) func(emulator.Settings) (emulator.Service, e
 	}
 }
 
+// snippetsFolder is the absolute path of a folder, which must be there.
+func snippetsFolder(text string) (string, error) {
+	folder, err := filepath.Abs(text)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("there is no folder %s", folder)
+	}
+	return folder, nil
+}
+
 // account is the attribute for an account: with the certificate's fingerprint,
-// which nothing else vouches for.
+// which nothing else vouches for, and the snippets' folder.
 func account(service emulator.Service, address string) string {
-	var pin string
-	if s, ok := service.(*Service); ok && s.Fingerprint() != "" {
-		pin = fmt.Sprintf("\n  tls_fingerprint = %q", s.Fingerprint())
+	var pin, snippets string
+	if s, ok := service.(*Service); ok {
+		if s.Fingerprint() != "" {
+			pin = fmt.Sprintf("\n  tls_fingerprint = %q", s.Fingerprint())
+		}
+		if s.options.Snippets != "" {
+			snippets = fmt.Sprintf("\n  snippets = {\n    storage   = %q\n    directory = %q\n  }", SnippetsStorage, s.options.Snippets)
+		}
 	}
 	text := fmt.Sprintf("url = %q\n  token = \"env://%s\"%s", emulator.URL(service, address), tokenVariable, pin)
 	if pin != "" {
@@ -85,5 +111,5 @@ func account(service emulator.Service, address string) string {
 	} else {
 		text = strings.Replace(text, "url =", "url   =", 1)
 	}
-	return "proxmox = {\n  " + text + "\n}"
+	return "proxmox = {\n  " + text + snippets + "\n}"
 }

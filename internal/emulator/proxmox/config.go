@@ -155,6 +155,9 @@ func (c *call) mayChange(name, value string) error {
 // its next start.
 func (c *call) apply(g *guest, wanted change) error {
 	// On an error nothing is changed: a copy is worked on.
+	if err := checkBalloon(g, wanted); err != nil {
+		return err
+	}
 	before := *g
 	g.Config, g.Pending, g.Removed = maps.Clone(g.Config), maps.Clone(g.Pending), maps.Clone(g.Removed)
 	volumes := slices.Clone(c.p.Volumes)
@@ -163,6 +166,22 @@ func (c *call) apply(g *guest, wanted change) error {
 		*g, c.p.Volumes = before, volumes
 	}
 	return err
+}
+
+// checkBalloon refuses a change of memory after which the balloon is larger.
+func checkBalloon(g *guest, wanted change) error {
+	after := func(name string) (value string, changes bool) {
+		if value, changes = wanted.set[name]; !changes {
+			value = g.effective()[name]
+		}
+		return value, changes
+	}
+	memory, changesMemory := after("memory")
+	balloon, changesBalloon := after("balloon")
+	if (changesMemory || changesBalloon) && memory != "" && atoi(balloon) > atoi(strings.TrimPrefix(memory, "current=")) {
+		return died("balloon value too large (must be smaller than assigned memory)")
+	}
+	return nil
 }
 
 func (c *call) applyEach(g *guest, wanted change) error {

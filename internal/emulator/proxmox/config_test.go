@@ -106,11 +106,12 @@ func TestBadOptions(t *testing.T) {
 		}
 	}
 	for want, params := range map[string][]string{
-		"no options specified":                                   nil,
-		"checksum mismatch (file change by other user?)":         {"cores=2", "digest=" + long(40, "0")},
-		"only root can set 'args' config":                        {"args=-S"},
-		"storage 'x1' does not exist":                            {"scsi1=x1:8"},
-		"storage 'local' does not support content-type 'images'": {"scsi1=local:8"},
+		"no options specified": nil,
+		"balloon value too large (must be smaller than assigned memory)": {"balloon=4096", "memory=2048"},
+		"checksum mismatch (file change by other user?)":                 {"cores=2", "digest=" + long(40, "0")},
+		"only root can set 'args' config":                                {"args=-S"},
+		"storage 'x1' does not exist":                                    {"scsi1=x1:8"},
+		"storage 'local' does not support content-type 'images'":         {"scsi1=local:8"},
 	} {
 		a.refused(500, want, "PUT", vm+"/config", params...)
 	}

@@ -28,6 +28,7 @@ func nodeRoutes() []route {
 		{method: "GET", path: "/nodes", handle: listNodes},
 		{method: "GET", path: "/nodes/{node}/status", allow: needNode("Sys.Audit"), handle: nodeStatus},
 		{method: "GET", path: "/nodes/{node}/version", handle: version},
+		{method: "GET", path: "/nodes/{node}/network", handle: listNetworks},
 	}
 }
 
@@ -94,6 +95,26 @@ func nodeStatus(c *call) (any, error) {
 		"kversion":   "Linux " + v.kernel + " #1 SMP PREEMPT_DYNAMIC",
 		"pveversion": fmt.Sprintf("pve-manager/%s/%s", v.version, v.repoid),
 	}, nil
+}
+
+// listNetworks lists what network cards can be on. A bridge is seen by those who may
+// use or audit it.
+func listNetworks(c *call) (any, error) {
+	rows := []any{}
+	wanted := c.params["type"]
+	if wanted != "" && !strings.Contains(wanted, "bridge") {
+		return rows, nil
+	}
+	for i, bridge := range c.s.options.Bridges {
+		if path := bridgePath(bridge, ""); !c.may(path, "SDN.Use") && !c.may(path, "SDN.Audit") {
+			continue
+		}
+		rows = append(rows, map[string]any{
+			"iface": bridge, "type": "bridge", "active": 1, "autostart": 1, "priority": i + 3, "method": "manual", "method6": "manual",
+			"bridge_ports": fmt.Sprintf("eno%d", i+1), "bridge_stp": "off", "bridge_fd": "0", "families": []string{"inet"},
+		})
+	}
+	return rows, nil
 }
 
 // digits tells whether a text is a number, as VMIDs are.

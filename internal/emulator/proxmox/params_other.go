@@ -54,6 +54,23 @@ var otherParams = map[string][]param{
 		{name: "path", optional: true},
 		{name: "userid", optional: true, pattern: `(?^:^(?^:[^\s:/]+)\@(?^:[A-Za-z][A-Za-z0-9\.\-_]+)(?:!(?^:[A-Za-z][A-Za-z0-9\.\-_]+))?$)`},
 	},
+	"GET /nodes/{node}/network": {
+		{name: "type", optional: true, enum: words(`bridge bond eth alias vlan fabric OVSBridge OVSBond OVSPort OVSIntPort vnet any_bridge any_local_bridge include_sdn`)},
+	},
+	"POST /cluster/ha/resources": {
+		{name: "sid", format: "pve-ha-resource-or-vm-id"},
+		{name: "auto-rebalance", kind: boolean, optional: true},
+		{name: "comment", optional: true, maxLength: 4096},
+		{name: "failback", kind: boolean, optional: true},
+		{name: "group", optional: true, format: "pve-configid"},
+		{name: "max_relocate", kind: integer, optional: true, min: new(float64(0))},
+		{name: "max_restart", kind: integer, optional: true, min: new(float64(0))},
+		{name: "state", optional: true, enum: words(`started stopped enabled disabled ignored`)},
+		{name: "type", optional: true, enum: words(`ct vm`)},
+	},
+	"DELETE /cluster/ha/resources/{sid}": {
+		{name: "purge", kind: boolean, optional: true},
+	},
 	"GET /cluster/ha/resources": {
 		{name: "type", optional: true, enum: words(`ct vm`)},
 	},

@@ -12,13 +12,16 @@ import (
 
 func clusterRoutes() []route {
 	audit := func(c *call) error { return c.need("/", "Sys.Audit") }
+	console := func(c *call) error { return c.need("/", "Sys.Console") }
 	return []route{
 		{method: "GET", path: "/version", handle: version},
 		{method: "GET", path: "/cluster/resources", handle: clusterResources},
 		{method: "GET", path: "/cluster/nextid", handle: nextID},
 		{method: "GET", path: "/cluster/status", allow: audit, handle: clusterStatus},
 		{method: "GET", path: "/cluster/ha/resources", allow: audit, handle: listHA},
+		{method: "POST", path: "/cluster/ha/resources", allow: console, handle: addHA},
 		{method: "GET", path: "/cluster/ha/resources/{sid}", allow: audit, handle: getHA},
+		{method: "DELETE", path: "/cluster/ha/resources/{sid}", allow: console, handle: removeHA},
 	}
 }
 
@@ -159,17 +162,63 @@ func listHA(c *call) (any, error) {
 	return rows, nil
 }
 
-func getHA(c *call) (any, error) {
-	sid := c.ids["sid"]
-	id := strings.TrimPrefix(sid, "vm:")
-	g := c.p.VMs[atoi(id)]
+// sid is a resource's id with its type.
+func sid(text string) string {
+	if digits(text) {
+		return "vm:" + text
+	}
+	return text
+}
+
+// byHA is the VM of the path, which the HA manager has.
+func (c *call) byHA() (*guest, error) {
+	id := sid(c.ids["sid"])
+	g := c.p.VMs[atoi(strings.TrimPrefix(id, "vm:"))]
 	if g == nil || g.HA == "" {
-		if digits(sid) {
-			sid = "vm:" + sid
-		}
-		return nil, died("no such resource '%s'", sid)
+		return nil, died("no such resource '%s'", id)
+	}
+	return g, nil
+}
+
+func getHA(c *call) (any, error) {
+	g, err := c.byHA()
+	if err != nil {
+		return nil, err
 	}
 	return haRow(g), nil
+}
+
+// addHA gives a VM to the HA manager, which starts it unless it is told otherwise.
+func addHA(c *call) (any, error) {
+	id := sid(c.params["sid"])
+	g := c.p.VMs[atoi(strings.TrimPrefix(id, "vm:"))]
+	switch {
+	case g == nil || g.LXC:
+		return nil, died("resource 'vm' '%s' does not exist in cluster", strings.TrimPrefix(id, "vm:"))
+	case g.isTemplate():
+		return nil, died("unable to add template '%s' as HA resource", id)
+	case g.HA != "":
+		return nil, died("resource ID '%s' already defined", id)
+	}
+	state := c.params["state"]
+	if state == "" || state == "enabled" {
+		state = "started"
+	}
+	g.HA = state
+	if state == "started" && !g.Running {
+		c.p.begin(g.Node, "qmstart", strconv.Itoa(g.ID), "root@pam", c.now.Add(c.s.options.Lag), work{VMID: g.ID})
+	}
+	return nil, nil
+}
+
+// removeHA takes a VM from the HA manager, and leaves it as it is.
+func removeHA(c *call) (any, error) {
+	g, err := c.byHA()
+	if err != nil {
+		return nil, err
+	}
+	g.HA = ""
+	return nil, nil
 }
 
 // visiblePools are those that the caller may see.

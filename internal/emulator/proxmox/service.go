@@ -65,6 +65,9 @@ type Options struct {
 	Nodes []string
 	// Storages are those of the cluster; none: [DefaultStorages].
 	Storages []Storage
+	// Snippets is a folder of this machine with the snippets of one more storage,
+	// [SnippetsStorage], which all nodes share; "": there is none.
+	Snippets string
 	// Templates and Containers are there from the start; nil: [DefaultTemplates]
 	// and [DefaultContainers].
 	Templates  []Template
@@ -185,6 +188,11 @@ func (o *Options) complete() {
 	}
 	if len(o.Storages) == 0 {
 		o.Storages = DefaultStorages()
+	}
+	if o.Snippets != "" {
+		o.Storages = append(slices.Clone(o.Storages), Storage{
+			Name: SnippetsStorage, Type: "dir", Shared: true, Content: "snippets", Total: 100 * gib, Folder: o.Snippets,
+		})
 	}
 	if len(o.Bridges) == 0 {
 		o.Bridges = []string{"vmbr0"}

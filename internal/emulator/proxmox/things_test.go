@@ -13,6 +13,7 @@ import (
 
 	client "github.com/luthermonson/go-proxmox"
 
+	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator/proxmox"
 )
 
@@ -37,6 +38,27 @@ func TestLesserThings(t *testing.T) {
 	if got := a.ok("GET", "/cluster/ha/resources/vm:102").object(); got["sid"] != "vm:102" {
 		t.Errorf("HA %v", got)
 	}
+	a.refused(500, "resource ID 'vm:102' already defined", "POST", "/cluster/ha/resources", "sid=vm:102")
+	a.ok("DELETE", "/cluster/ha/resources/vm:102")
+	a.refused(500, "no such resource 'vm:102'", "GET", "/cluster/ha/resources/102")
+	a.ok("POST", "/cluster/ha/resources", "sid=102", "state=stopped")
+	if got := a.ok("GET", "/cluster/ha/resources/vm:102").object(); got["state"] != "stopped" {
+		t.Errorf("HA %v", got)
+	}
+	a.refused(500, "unable to add template 'vm:9000' as HA resource", "POST", "/cluster/ha/resources", "sid=vm:9000")
+	a.refused(500, "resource 'vm' '4000' does not exist in cluster", "POST", "/cluster/ha/resources", "sid=4000")
+	if got := a.ok("GET", "/nodes/pve1/network", "type=any_bridge").rows(); len(got) != 1 || got[0]["iface"] != "vmbr0" {
+		t.Errorf("bridges %v", got)
+	}
+	s.SetDenials(proxmox.Denials{{Path: "/sdn", Privilege: "SDN.Use"}, {Path: "/sdn", Privilege: "SDN.Audit"}})
+	if got := a.ok("GET", "/nodes/pve1/network").rows(); len(got) != 0 {
+		t.Errorf("bridges %v", got)
+	}
+	s.SetDenials(nil)
+	if err := s.AddFault(emulator.Rule{Method: "POST", Path: "*/status/start", Kind: emulator.KindTaskWarnings}); err != nil {
+		t.Fatal(err)
+	}
+	a.done("WARNINGS: 1", "POST", vm+"/status/start")
 	got := a.ok("GET", "/nodes/pve1/storage/shared/status").object()
 	if got["shared"] != 1.0 || got["used"].(float64) < 3<<30 || got["used"].(float64)+got["avail"].(float64) != got["total"] {
 		t.Errorf("storage %v", got)

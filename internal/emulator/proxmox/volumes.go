@@ -32,6 +32,9 @@ type Storage struct {
 
 const gib = 1 << 30
 
+// SnippetsStorage is the storage of [Options.Snippets].
+const SnippetsStorage = "snippets"
+
 // DefaultStorages are two on each node, local (files, snippets too) and local-lvm
 // (disks), and one that all nodes share.
 func DefaultStorages() []Storage {

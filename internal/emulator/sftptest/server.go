@@ -47,6 +47,10 @@ type Server struct {
 	connections []net.Conn
 	calls       []string
 	failing     map[string]error
+	// made counts connections, entering those that log in, most how many of those there
+	// were at once.
+	made, entering, most int
+	refusals             int
 }
 
 // New starts a server for a folder, or for an empty one of its own when that isn't
@@ -138,6 +142,44 @@ func (s *Server) Fail(kind string, err error) {
 	s.failing[kind] = err
 }
 
+// Refuse lets the next n connections end before a word is said, as a server does that
+// has too many.
+func (s *Server) Refuse(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusals = n
+}
+
+// Connections returns how many there were since the start, and how many of them were
+// logging in at the same time at most, which is what servers bound.
+func (s *Server) Connections() (made, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.made, s.most
+}
+
+// enter counts a connection, and tells whether it is served.
+func (s *Server) enter(connection net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connections = append(s.connections, connection)
+	s.made++
+	if s.refusals > 0 {
+		s.refusals--
+		return false
+	}
+	s.entering++
+	s.most = max(s.most, s.entering)
+	return true
+}
+
+// entered says that a connection has logged in, or failed to.
+func (s *Server) entered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entering--
+}
+
 // Drop ends all connections.
 func (s *Server) Drop() {
 	s.mu.Lock()
@@ -162,12 +204,12 @@ func (s *Server) accept(listener net.Listener) {
 		if err != nil {
 			return
 		}
-		s.mu.Lock()
-		s.connections = append(s.connections, connection)
-		s.mu.Unlock()
+		served := s.enter(connection)
 		s.working.Go(func() {
 			defer func() { _ = connection.Close() }()
-			s.serve(connection)
+			if served {
+				s.serve(connection)
+			}
 		})
 	}
 }
@@ -175,6 +217,7 @@ func (s *Server) accept(listener net.Listener) {
 // serve serves one connection to its end, whatever that is: the client sees it.
 func (s *Server) serve(connection net.Conn) {
 	server, channels, requests, err := ssh.NewServerConn(connection, s.config)
+	s.entered()
 	if err != nil {
 		return
 	}
