@@ -105,7 +105,7 @@ func runCommand(c command, args []string, stdout, stderr io.Writer) int {
 // serve is the plugin.
 func serve(stderr io.Writer, debugger bool) int {
 	boundMemory()
-	if err := provider.Serve(context.Background(), version, debugger); err != nil {
+	if err := provider.Serve(version, debugger); err != nil {
 		fmt.Fprintln(stderr, "terraform-provider-bettercompute:", err)
 		return 1
 	}

@@ -77,7 +77,7 @@ func TestUris(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	uri := regexp.MustCompile(`(?:hetzner-cloud|digitalocean|proxmox)://[a-z][^\s"'` + "`" + `]*`)
+	uri := regexp.MustCompile(`(?:hetzner-cloud|digitalocean|proxmox)://[a-z][^\s"'|` + "`" + `]*`)
 	found := 0
 	for _, path := range files(t, ".tf", ".sh", ".md", ".tmpl") {
 		for _, s := range uri.FindAllString(read(t, path), -1) {

@@ -112,5 +112,5 @@ func cleanSummary(summary string) string {
 		summary = rest
 	}
 	summary, _, _ = strings.Cut(summary, ": %q")
-	return strings.TrimPrefix(strings.Trim(summary, " ."), "was ")
+	return strings.TrimPrefix(strings.Trim(summary, " .:"), "was ")
 }

@@ -105,6 +105,15 @@ type UserDataReinstaller interface {
 	ReinstallWithUserData(ctx context.Context, m Machine, spec MachineSpec) error
 }
 
+// Remaker is for a cloud where a reinstallation destroys the machine and makes another
+// under its id. A run that ended in between leaves none, which the next one makes.
+type Remaker interface {
+	Reinstaller
+	// RemakeMachine is MakeMachine under the id of a machine that is gone. It is a
+	// CONFLICT where something else has that id by now.
+	RemakeMachine(ctx context.Context, id string, spec MachineSpec) (Machine, error)
+}
+
 // Sweeper is for a cloud where something that is made for a machine is kept apart from
 // it, such as a file with its user data. It goes when the machine is deleted; a
 // Sweeper also finds it when the machine was deleted by someone else.
@@ -127,14 +136,6 @@ type Addresser interface {
 	ReadAddresses(ctx context.Context, m Machine) ([]Address, error)
 }
 
-// Comparer is for a cloud that shows how a machine is configured. A plan that takes an
-// imported machine over asks it, once, whether there is anything to say about its options.
-type Comparer interface {
-	// HasOptions tells whether the machine already is what the cloud's own options of a
-	// wish and its network say.
-	HasOptions(ctx context.Context, id string, spec MachineSpec) (bool, error)
-}
-
 // Diagnoser explains a machine that doesn't reach the state it should: it returns
 // the error of an asynchronous action that failed since the machine was last
 // changed, nil when it knows none.
@@ -144,13 +145,22 @@ type Diagnoser interface {
 
 // NameTaken is the error of a name that another object of the cloud holds: a
 // CONFLICT.
-type NameTaken struct{ Holder About }
+type NameTaken struct {
+	// Holder holds it. Without an ID the cloud refuses the name and shows nothing that
+	// has it, since its lists lag, or the credentials don't see it.
+	Holder About
+	// Refusal is what the cloud answered, where the holder isn't known.
+	Refusal *Error
+}
 
 // Error says who holds the name.
 func (e *NameTaken) Error() string { return e.Unwrap().Error() }
 
 // Unwrap is the error in the contract's terms.
 func (e *NameTaken) Unwrap() error {
+	if e.Holder.ID == "" && e.Refusal != nil {
+		return e.Refusal
+	}
 	holder := "an object that is not managed by Better Compute"
 	if m := e.Holder.Marks; m.Managed {
 		holder = fmt.Sprintf("a %s of the pool whose id is %s (account %s)", e.Holder.Noun, m.Pool, m.Account)
@@ -168,6 +178,9 @@ func Capabilities(b Backend) []string {
 	if _, ok := b.(Protector); ok {
 		out = append(out, "deletionProtection")
 	}
+	if _, ok := b.(Editor); ok {
+		out = append(out, "edit")
+	}
 	if _, ok := b.(Lister); ok {
 		out = append(out, "list")
 	}
@@ -179,6 +192,9 @@ func Capabilities(b Backend) []string {
 	}
 	if _, ok := b.(UserDataReinstaller); ok {
 		out = append(out, "reinstallUserData")
+	}
+	if _, ok := b.(Resizer); ok {
+		out = append(out, "resize")
 	}
 	if _, ok := b.(SelectiveDestroyer); ok {
 		out = append(out, "selectiveDestroy")

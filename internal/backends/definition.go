@@ -46,6 +46,8 @@ type Definition struct {
 	// Create builds the client. It makes no call and resolves no secret; defaults
 	// are filled in.
 	Create func(config Values, env Environment) (Backend, error)
+	// Moves are the resources of other providers that can be moved here. Optional.
+	Moves Moves
 }
 
 // Attribute is the name of the cloud's attribute in accounts, instances and
@@ -113,7 +115,10 @@ func (d *Definition) Check() error {
 	if err := checkFields(d.Manifest.Machine, "manifest.machine"); err != nil {
 		return err
 	}
-	return checkFields(d.Manifest.Volume, "manifest.volume")
+	if err := checkFields(d.Manifest.Volume, "manifest.volume"); err != nil {
+		return err
+	}
+	return checkMoves(d.Moves)
 }
 
 func definitionError(path, problem string) *Error {

@@ -130,6 +130,21 @@ func DigestKeep(digest, from string, f DigestField) string {
 	return strings.Join(out, "-")
 }
 
+// DigestRekey is a digest as an object with another key has it: what was made under one
+// name is the same under another. A field is told by the values that it may have had; one
+// that had none of them is left out.
+func DigestRekey(digest, from, to string, values map[DigestField][]string) string {
+	fields := map[DigestField]string{}
+	for f := range digestParts(digest) {
+		for _, v := range values[f] {
+			if DigestMatches(digest, from, f, v) {
+				fields[f] = v
+			}
+		}
+	}
+	return Digest(to, fields)
+}
+
 func digestParts(digest string) map[DigestField]string {
 	out := map[DigestField]string{}
 	for part := range strings.SplitSeq(digest, "-") {

@@ -53,3 +53,15 @@ func FuzzDigestDifference(f *testing.F) {
 		}
 	})
 }
+
+// Under another key the same inputs are known again, and what none of the values
+// explains isn't taken along.
+func TestDigestOfARenamedObject(t *testing.T) {
+	was := Digest("old", map[DigestField]string{DigestKind: "block", DigestRegion: "fsn1", DigestFilesystem: "xfs"})
+	got := DigestRekey(was, "old", "new", map[DigestField][]string{
+		DigestKind: {"block"}, DigestFilesystem: {"ext4", "xfs"}, DigestRegion: {"nbg1"}, DigestNetwork: {"n"},
+	})
+	if want := Digest("new", map[DigestField]string{DigestKind: "block", DigestFilesystem: "xfs"}); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -86,9 +86,10 @@ type Error struct {
 	Err        error // the cause, may be nil
 }
 
-// Errorf makes an [Error] with a formatted message.
+// Errorf makes an [Error] with a formatted message. What a cloud says may be among
+// args: the message is one line of bounded length, without what a terminal obeys.
 func Errorf(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Message: cut(fmt.Sprintf(format, args...), longestMessage)}
 }
 
 // Error is the code, the path and the message on one line.
@@ -114,10 +115,10 @@ func (e *Error) At(path ...any) *Error {
 	return &c
 }
 
-// WithRemedy returns a copy of the error with what to do.
+// WithRemedy returns a copy of the error with what to do. It may have several lines.
 func (e *Error) WithRemedy(format string, args ...any) *Error {
 	c := *e
-	c.Remedy = fmt.Sprintf(format, args...)
+	c.Remedy = Shown(fmt.Sprintf(format, args...))
 	return &c
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -14,6 +15,20 @@ import (
 // pagesAtOnce bounds the pages of one list in flight. The APIs allow bursts, but all
 // who use a token share its rate limit.
 const pagesAtOnce = 8
+
+// MaxObjects bounds one list, all its pages together. No project of today's clouds has
+// nearly as many; an API that shows more is none, and would fill the memory.
+const MaxObjects = 50_000
+
+// failedPages is how many pages of a list may fail before no further one is asked for:
+// each of those failures has already been tried a few times, so the API is down.
+const failedPages = pagesAtOnce
+
+// TooLong is the error of a list that has more than [MaxObjects] or no end.
+func TooLong(what string) *Error {
+	return Errorf(ProviderError, "%s: the list has no end: more than %d objects came.", what, MaxObjects).
+		WithRemedy("Check that the account's endpoint is that of the cloud's API.")
+}
 
 // Listing is a list as far as it was read: its first page, and a way to the others.
 // Who needs few objects of a long list gets them cheaper one by one (DESIGN.md §7).
@@ -31,14 +46,17 @@ type Listing[T any] struct {
 func Whole[T any](objects []T) Listing[T] { return Listing[T]{First: objects, Pages: 1} }
 
 // Paged is a list whose pages have numbers, the last known from the first: the others
-// are read in parallel. A page that fails doesn't end the reading of the others.
+// are read in parallel. A page that fails doesn't end the reading of the others, unless
+// many fail.
 func Paged[T any](first []T, last int, page func(ctx context.Context, number int) ([]T, error)) Listing[T] {
 	if last <= 1 {
 		return Whole(first)
 	}
 	rest := func(ctx context.Context) ([]T, error) {
-		ctx = Operation(ctx) // its pages share one place in line
+		ctx = ListContext(ctx)
 		items, errs := make([][]T, last+1), make([]error, last+1)
+		var failed, objects atomic.Int64
+		objects.Store(int64(len(first)))
 		atOnce := semaphore.NewWeighted(pagesAtOnce)
 		var wg sync.WaitGroup
 		for number := 2; number <= last; number++ {
@@ -46,12 +64,23 @@ func Paged[T any](first []T, last int, page func(ctx context.Context, number int
 				errs[number] = context.Cause(ctx)
 				break
 			}
+			if failed.Load() >= failedPages || objects.Load() > MaxObjects {
+				atOnce.Release(1)
+				break
+			}
 			wg.Go(func() {
 				defer atOnce.Release(1)
 				items[number], errs[number] = page(ctx, number)
+				objects.Add(int64(len(items[number])))
+				if errs[number] != nil {
+					failed.Add(1)
+				}
 			})
 		}
 		wg.Wait()
+		if objects.Load() > MaxObjects {
+			return slices.Concat(items...), TooLong("Reading a list")
+		}
 		i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
 		if i < 0 {
 			return slices.Concat(items...), nil

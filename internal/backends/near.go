@@ -39,8 +39,12 @@ func Near(name string, candidates []string, n int) []string {
 	return out
 }
 
-// Choice is a list of names as part of a sentence.
+// Choice is a list of names as part of a sentence. They may be a cloud's.
 func Choice(names []string) string {
+	names = slices.Clone(names)
+	for i := range names {
+		names[i] = Printable(names[i])
+	}
 	switch len(names) {
 	case 0:
 		return "another one"

@@ -84,7 +84,13 @@ type Marks struct {
 	// off between putting one on and taking the other off. Marks are written without it,
 	// and whoever writes them leaves one value of each.
 	Doubled bool
+	// OtherKey is the second key of an object that is Doubled by a rename which was cut
+	// off. Under which of the two it is meant to be isn't known here: it is found by both.
+	OtherKey string
 }
+
+// Carries tells whether an object with these marks carries a key.
+func (m Marks) Carries(key string) bool { return m.Key == key || key != "" && m.OtherKey == key }
 
 // OnePerKey is a store of a cloud that lets only one object with a key exist, since its
 // names are unique where the key's name is: then nobody looks for a second one.

@@ -48,7 +48,7 @@ func Retry(ctx context.Context, kind Call, call func(context.Context) error) err
 			return err
 		}
 		waiting := e.Code == RateLimited || e.Reason == ReasonLocked
-		again := e.Retryable || (e.Ambiguous && kind == Idempotent)
+		again := e.Retryable || (e.Ambiguous && kind == Idempotent && !passesABound(e))
 		if !again || (!waiting && try >= transientTries) {
 			return err
 		}

@@ -7,20 +7,21 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // RequestTimeout bounds one request, its answer's body included. A server that
 // never answers, or drips, costs one try.
 const RequestTimeout = 60 * time.Second
 
-// MaxAnswer bounds the body of one answer in bytes.
-const MaxAnswer = 32 << 20
+// maxHeaders bounds an answer's headers in bytes.
+const maxHeaders = 64 << 10
 
 // NewTransport is the transport of every backend that needs no other: TLS 1.2 at
 // least, the environment's proxy, enough connections for pages in parallel.
@@ -28,12 +29,14 @@ func NewTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // The standard library documents the type.
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	t.MaxIdleConnsPerHost = 16
+	t.MaxResponseHeaderBytes = maxHeaders
 	return t
 }
 
 // Logged wraps a transport so that each request leaves a debug line: method, host,
 // path, status and duration. Queries, headers and bodies may hold what is nobody's
-// business and are left out. A nil log logs nothing.
+// business and are left out. A path may hold names that the cloud gave, so it is made
+// [Printable]. A nil log logs nothing.
 func Logged(base http.RoundTripper, log *slog.Logger) http.RoundTripper {
 	if log == nil {
 		return base
@@ -50,7 +53,7 @@ type logged struct {
 func (t *logged) RoundTrip(r *http.Request) (*http.Response, error) {
 	begun := time.Now()
 	answer, err := t.base.RoundTrip(r)
-	fields := []any{"method", r.Method, "host", r.URL.Host, "path", r.URL.Path, "duration", time.Since(begun).String()}
+	fields := []any{"method", r.Method, "host", Printable(r.URL.Host), "path", Printable(r.URL.Path), "duration", time.Since(begun).String()}
 	if err != nil {
 		t.log.DebugContext(r.Context(), "request to the cloud got no answer", fields...)
 		return answer, err
@@ -81,11 +84,14 @@ type authorizing struct {
 // RoundTrip implements [http.RoundTripper].
 func (t *authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host != t.endpoint.Host || r.URL.Scheme != t.endpoint.Scheme {
-		return nil, Errorf(ProviderError, "The cloud's answer points to another host (%s); the request was not sent.", r.URL.Host)
+		return nil, Errorf(ProviderError, "The cloud's answer points to another host (%s); the request was not sent.", Printable(r.URL.Host))
 	}
 	credential, err := t.secrets.Resolve(r.Context(), t.reference)
 	if err != nil {
 		return nil, err
+	}
+	if strings.ContainsFunc(credential, unicode.IsControl) {
+		return nil, unsendable(t.reference)
 	}
 	answer, err := t.send(r, credential)
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
@@ -96,7 +102,7 @@ func (t *authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer, nil // it can't be sent again
 	}
 	rotated, err := t.secrets.Resolve(r.Context(), t.reference)
-	if err != nil || rotated == credential {
+	if err != nil || rotated == credential || strings.ContainsFunc(rotated, unicode.IsControl) {
 		return answer, nil //nolint:nilerr // The answer says more than that a second try isn't possible.
 	}
 	_ = answer.Body.Close()
@@ -109,14 +115,59 @@ func (t *authorizing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.send(again, rotated)
 }
 
+// unsendable is the error of a credential that no header can carry, such as a key in PEM.
+func unsendable(reference string) error {
+	e := Errorf(InvalidConfig, "The value of %s has line breaks or other control characters in it, which no request can carry.", reference).
+		WithRemedy("Name the reference of the API's token, and store that alone, on one line.")
+	e.Reason = ReasonSecret
+	return e
+}
+
 func (t *authorizing) send(r *http.Request, credential string) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(t.header(credential))
 	answer, err := t.base.RoundTrip(r)
-	if err == nil {
-		answer.Body = http.MaxBytesReader(nil, answer.Body, MaxAnswer)
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	boundAnswer(r.Context(), answer)
+	withoutEcho(answer, credential)
+	return answer, nil
+}
+
+// maxRefusal bounds what is read of a refusal's body in bytes: its text is all that
+// counts.
+const maxRefusal = 64 << 10
+
+// shortestSecret is how short a credential can be: a shorter one, of an emulator, would
+// be found in plain words.
+const shortestSecret = 8
+
+// withoutEcho takes the credential out of an answer's headers and a refusal's text, which
+// are shown to the user: proxies and test servers repeat the request that they refuse,
+// its headers included. One that is too short to be a secret is left. A body that breaks off is kept as
+// far as it came.
+func withoutEcho(answer *http.Response, credential string) {
+	hide := func(s string) string {
+		if len(credential) < shortestSecret {
+			return s
+		}
+		return strings.ReplaceAll(s, credential, "…")
+	}
+	answer.Status = hide(answer.Status)
+	for name, values := range answer.Header {
+		hidden := make([]string, len(values))
+		for i, v := range values {
+			hidden[i] = hide(v)
+		}
+		answer.Header[name] = hidden
+	}
+	if answer.StatusCode < http.StatusMultipleChoices {
+		return
+	}
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
+	_ = answer.Body.Close()
+	answer.Body, answer.ContentLength = io.NopCloser(strings.NewReader(hide(string(text)))), -1
 }
 
 // NewClient is an HTTP client for a vendor's library: no redirects are followed,
@@ -138,8 +189,6 @@ func NewLimitedClient(transport http.RoundTripper) *http.Client {
 	client.Timeout = 0
 	return client
 }
-
-var errNoAnswer = fmt.Errorf("no whole answer came within %s", RequestTimeout)
 
 // bounded sends a request that gets [RequestTimeout] for its answer, body included.
 func bounded(base http.RoundTripper, r *http.Request) (*http.Response, error) {
@@ -185,7 +234,7 @@ func TransportError(ctx context.Context, what string, err error) error {
 	}
 	return &Error{
 		Code: ProviderError, Reason: ReasonUnreachable, Ambiguous: true, Err: cause,
-		Message: what + " can't be reached: " + causeText(cause) + ".",
+		Message: what + " can't be reached: " + Printable(causeText(cause)) + ".",
 		Remedy:  "Check the endpoint and the network, then run again.",
 	}
 }

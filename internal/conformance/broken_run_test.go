@@ -26,7 +26,7 @@ func exactly(names ...string) *regexp.Regexp {
 }
 
 func TestBrokenBackendsFail(t *testing.T) {
-	for name, b := range broken {
+	for name, b := range allBroken() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cloud := newCloud()
@@ -65,7 +65,7 @@ func accountFor(t *testing.T, cloud interface{ Objects() emulator.Objects }, rep
 // TestEveryCaseCanFail: a case that no broken backend fails proves nothing.
 func TestEveryCaseCanFail(t *testing.T) {
 	canFail := map[string]bool{}
-	for _, b := range broken {
+	for _, b := range allBroken() {
 		for _, name := range b.fails {
 			canFail[name] = true
 		}

@@ -31,13 +31,14 @@ type brokenOcean struct {
 // allBrokenOceans are those of all files.
 func allBrokenOceans() map[string]brokenOcean {
 	out := maps.Clone(brokenVolumes)
+	maps.Copy(out, brokenEdits)
 	maps.Copy(out, brokenAttachments)
 	maps.Copy(out, brokenSnapshots)
 	return out
 }
 
 func TestBrokenVolumesFail(t *testing.T) {
-	if want := len(brokenVolumes) + len(brokenAttachments) + len(brokenSnapshots); len(allBrokenOceans()) != want {
+	if want := len(brokenVolumes) + len(brokenEdits) + len(brokenAttachments) + len(brokenSnapshots); len(allBrokenOceans()) != want {
 		t.Errorf("two of the %d broken backends have one name", want)
 	}
 	for name, b := range allBrokenOceans() {

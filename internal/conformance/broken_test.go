@@ -14,11 +14,7 @@ import (
 // Each backend breaks the contract in one way, and the cases named must notice.
 // leaves: what is broken is deleting itself, so cleaning up must say that it
 // couldn't.
-var broken = map[string]struct {
-	breaking breaking
-	fails    []string
-	leaves   bool
-}{
+var broken = map[string]brokenBackend{
 	"accepts any credential": {
 		breaking: breaks(func(_ client, h *hooked) { h.prove = func(context.Context) error { return nil } }),
 		fails:    []string{"credentials/wrong"},

@@ -19,6 +19,8 @@ const (
 	NeedList             Need = "list"
 	NeedPower            Need = "power"
 	NeedReinstall        Need = "reinstall"
+	NeedEdit             Need = "edit"
+	NeedResize           Need = "resize"
 	NeedProtection       Need = "deletionProtection"
 	NeedVolumes          Need = "volumes"
 	NeedSharedVolumes    Need = "sharedVolumes"
@@ -52,8 +54,8 @@ type Case struct {
 // others rest on comes first.
 func Cases() []Case {
 	return slices.Concat(definitionCases(), catalogCases(), createCases(), takeOverCases(),
-		readCases(), markCases(), changeCases(), deleteCases(),
-		diskCases(blockDisks), volumeCases(), attachCases(), goingCases(), diskCases(sharedDisks), shareCases(),
+		readCases(), markCases(), changeCases(), editCases(), deleteCases(),
+		diskCases(blockDisks), volumeCases(), volumeEditCases(), attachCases(), goingCases(), diskCases(sharedDisks), shareCases(),
 		snapshotCases(blockDisks), blockSnapshotCases(), snapshotCases(sharedDisks), sharedSnapshotCases(), tidyCases())
 }
 

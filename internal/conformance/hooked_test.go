@@ -17,6 +17,9 @@ import (
 // client is what the broken backends are built on; short, since each embeds it.
 type client = *backend.Client
 
+// emulatedCloud is the emulator behind a client.
+type emulatedCloud = *emulated.Service
+
 // hooked is a client whose methods can be replaced, one by one.
 type hooked struct {
 	client

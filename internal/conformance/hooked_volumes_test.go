@@ -20,6 +20,7 @@ type hookedOcean struct {
 	// disks and snaps break both kinds of volumes, and of snapshots.
 	disks      func(real backends.VolumeStore, blocks backends.Volumes) diskHooks
 	snaps      func(real backends.Snapshots) snapHooks
+	edits      func(real backends.Volumes) editHooks
 	deletes    func(context.Context, backends.Machine) error
 	deleteWith func(context.Context, backends.Machine, []backends.Volume) error
 	tidies     func(context.Context, backends.Marks) error
@@ -27,6 +28,9 @@ type hookedOcean struct {
 
 func (h *hookedOcean) Volumes() backends.Volumes {
 	real := h.oceanClient.Volumes()
+	if h.edits != nil {
+		return editedBlocks{real, h.edits(real)}
+	}
 	if h.disks == nil {
 		return real
 	}

@@ -168,11 +168,12 @@ func describe(err error) description {
 	d := description{code: string(e.Code), message: located(e), path: e.Path, coded: coded}
 	var uri *uriError
 	d.harmless = errors.As(err, &uri) && uri.harmless
+	d.message = backends.Shown(d.message) // what a cloud said may be in all of them
 	if e.Remedy != "" {
-		d.rest = append(d.rest, e.Remedy)
+		d.rest = append(d.rest, backends.Shown(e.Remedy))
 	}
 	if facts := describeDetails(e.Details); facts != "" {
-		d.rest = append(d.rest, facts)
+		d.rest = append(d.rest, backends.Shown(facts))
 	}
 	return d
 }

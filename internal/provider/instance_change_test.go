@@ -56,13 +56,13 @@ func TestImportThatWouldReplaceIsRefusedAtPlanTime(t *testing.T) {
 		ProtoV6ProviderFactories: w.factories(),
 		Steps: []resource.TestStep{
 			{
-				Config: w.instance(`offer = "cx33"`) + fmt.Sprintf(`
+				Config: w.instance(`region = "nbg1"`) + fmt.Sprintf(`
 import {
   to = bettercompute_instance.web
   id = "hetzner-cloud://root/main/web/instances/web-0/%s?token=env://%s"
 }
 `, id, tokenVariable),
-				PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)INVALID_STATE: .*imported.*offer`),
+				PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)INVALID_STATE: .*imported.*region`),
 			},
 			{PreConfig: func() { w.only(); w.deleteMachines() }, Config: w.account()},
 		},
@@ -192,7 +192,7 @@ func TestSoldOutOfferDoesNotKeepALostStateFromBeingRecovered(t *testing.T) {
 }
 
 // TestReplacementThatCannotBeMadeIsRefusedAtPlanTime: the old machine would be
-// destroyed first.
+// destroyed first. A resize that can't be made would only cost a restart.
 func TestReplacementThatCannotBeMadeIsRefusedAtPlanTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		lines  []string
@@ -209,7 +209,7 @@ func TestReplacementThatCannotBeMadeIsRefusedAtPlanTime(t *testing.T) {
 		},
 		"over the pool's price": {lines: []string{`offer = "cx33"`}, pool: []string{"limits = { price_per_hour = 0.0067 }"}, want: `QUOTA_EXCEEDED: `},
 		"over the pool's number": {
-			lines: []string{`offer = "cx33"`}, pool: []string{"limits = { instances = 0 }"}, want: `QUOTA_EXCEEDED: `,
+			lines: []string{`region = "nbg1"`}, pool: []string{"limits = { instances = 0 }"}, want: `QUOTA_EXCEEDED: `,
 		},
 		"sold out, with adopt": {
 			lines: []string{`offer = "cx33"`}, pool: []string{"adopt = true"},
@@ -273,7 +273,7 @@ func TestReplacementBesideARemovalIsNoQuestionOfLimits(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: pool + instanceBlock("web", "web-0") + instanceBlock("old", "old-0")},
 			{
-				Config:   pool + instanceBlock("web", "web-0", `offer = "cx33"`) + instanceBlock("new", "new-0"),
+				Config:   pool + instanceBlock("web", "web-0", `region = "nbg1"`) + instanceBlock("new", "new-0"),
 				PlanOnly: true, ExpectNonEmptyPlan: true,
 			},
 		},

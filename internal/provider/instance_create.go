@@ -38,17 +38,20 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 	spec.Marks.Digest = backends.Digest(spec.Marks.Key, digestFields(spec))
 	spec.Marks.Claim = reconcile.NewClaim()
 
-	resolved, issues, err := account.Backend.CheckMachine(ctx, spec)
+	offers, err := checkOffers(ctx, account.Backend, spec, plan.texts("offer_fallbacks"))
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return
 	}
-	wrong, refusals := splitIssues(account.Backend, spec, issues)
+	wrong, refusals := splitIssues(account.Backend, spec, offers.issues)
 	if len(wrong) > 0 {
 		reportIssues(&resp.Diagnostics, wrong)
 		return
 	}
-	wish := reconcile.Wish{Pool: pool, Spec: spec, Offer: resolved.Offer, Protect: protection(plan)}
+	wish := reconcile.Wish{
+		Pool: pool, Spec: spec, Offer: offers.dearest, Protect: protection(plan),
+		Fallbacks: plan.texts("offer_fallbacks"), SoldOut: offers.soldOut,
+	}
 	for _, e := range refusals {
 		wish.Refusal = errors.Join(wish.Refusal, e)
 	}
@@ -66,9 +69,9 @@ func (r *instanceResource) Create(ctx context.Context, req resource.CreateReques
 	instanceNames(plan, pool, spec.Name, m.ID)
 	plan.setNull("price_per_hour")
 	plan.setNull("currency")
-	if resolved.Offer != nil {
-		plan.setNumber("price_per_hour", resolved.Offer.PricePerHour)
-		plan.setText("currency", resolved.Offer.Currency)
+	if o := offers.of(plan.text("offer_actual")); o != nil {
+		plan.setNumber("price_per_hour", o.PricePerHour)
+		plan.setText("currency", o.Currency)
 	}
 	resp.State.Raw = plan.raw()
 	setIdentity(ctx, resp.Identity, plan.text("uri"), &resp.Diagnostics)
@@ -99,6 +102,8 @@ func (r *instanceResource) reportCreate(diags *diag.Diagnostics, err error, pool
 		reportWith(diags, err, importHelp(pool.InstanceRef(name, taken.Holder.ID)))
 	case exists != nil:
 		reportWith(diags, err, conflictHelp(pool.InstanceRef(name, exists.Object.ID), exists.Adopt, exists.Differs))
+	case backends.HasReason(err, backends.ReasonCapacity):
+		reportWith(diags, err, "offer_fallbacks can name offers that are tried next.")
 	case reconcile.Interrupted(err):
 		reportWith(diags, err, "Nothing is recorded. If the cloud made the machine after all, the next apply finds it by its key and finishes it.")
 	case errors.Is(err, context.DeadlineExceeded):

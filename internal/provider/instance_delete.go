@@ -23,7 +23,11 @@ func (r *instanceResource) Delete(ctx context.Context, req resource.DeleteReques
 		report(&resp.Diagnostics, err)
 		return
 	}
-	ref, account, err := r.data.open(reference.KindInstance, state.text("uri"))
+	if moved(state) {
+		report(&resp.Diagnostics, notTakenOver(state, reference.KindInstance))
+		return
+	}
+	ref, account, err := r.data.openRecorded(reference.KindInstance, state, "machine_id")
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return

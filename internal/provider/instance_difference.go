@@ -26,7 +26,16 @@ func (d instanceDifference) made(f backends.DigestField, value string) bool {
 	if d.seen.Digest == "" {
 		return d.imported()
 	}
-	return backends.DigestMatches(d.seen.Digest, d.key, f, value)
+	return backends.DigestMatches(d.seen.Digest, firstOf(d.seen.Key, d.key), f, value)
+}
+
+// unfinished tells whether an edit was cut off, so that the next apply goes on with it
+// whatever the configuration says by then: a run said so, or the machine's marks are
+// those of another name.
+func (d instanceDifference) unfinished() bool {
+	was := d.seen.Accepted
+	renamed := d.seen.Renaming || d.seen.Key != "" && d.seen.Key != d.key
+	return was.Cut || len(was.Attempts) > 0 || renamed && !d.imported()
 }
 
 func (d instanceDifference) differs(name string) bool { return !d.plan.equal(name, d.state) }

@@ -75,7 +75,7 @@ func importedMachine(ctx context.Context, account *reconcile.Account, ref refere
 	case m.Marks.Managed && m.Marks.Pool != ref.PoolID():
 		return m, backends.Errorf(backends.Conflict, "The machine %q (%s) belongs to another pool (%s).", m.Name, m.ID, m.Marks.Pool).
 			WithRemedy("Import it with that pool's uri; this uri's pool is %s.", ref.PoolID())
-	case m.Marks.Managed && m.Marks.Key != ref.ID():
+	case m.Marks.Managed && !m.Marks.Carries(ref.ID()):
 		return m, backends.Errorf(backends.Conflict, "The machine %q (%s) is this pool's instance of another name.", m.Name, m.ID).
 			WithRemedy("Import it under the name that it was made with.")
 	case !m.Marks.Managed && m.Name != ref.Instance:

@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -271,7 +272,8 @@ func TestInstanceUserData(t *testing.T) {
 	})
 }
 
-func TestInstanceRecordedChangesTouchNothing(t *testing.T) {
+// TestInstanceOptionsAndLabelsChangeInPlace: keys that changed are recorded only.
+func TestInstanceOptionsAndLabelsChangeInPlace(t *testing.T) {
 	w := newWorld(t)
 	resource.ParallelTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
@@ -284,31 +286,42 @@ func TestInstanceRecordedChangesTouchNothing(t *testing.T) {
 			},
 			check(func() {
 				s := w.only()
-				if s.Labels["role"] != "web" {
+				if s.Labels["role"] != "db" {
 					t.Errorf("labels %v", s.Labels)
+				}
+				for _, c := range w.hetzner.Calls() {
+					if c.Method == http.MethodPost {
+						t.Errorf("%s %s: the server has what the options say", c.Method, c.Path)
+					}
 				}
 			}),
 		},
 	})
 }
 
-func TestInstanceReplacedByNameOfferAndRegion(t *testing.T) {
+func TestInstanceIsReplacedForItsRegionOnly(t *testing.T) {
 	w := newWorld(t)
 	different := statecheck.CompareValue(compare.ValuesDiffer())
-	replaced := func(lines ...string) resource.TestStep {
+	same := statecheck.CompareValue(compare.ValuesSame())
+	type ids interface {
+		AddStateValue(address string, path tfjsonpath.Path) statecheck.StateCheck
+	}
+	step := func(how plancheck.ResourceActionType, ids ids, lines ...string) resource.TestStep {
 		return resource.TestStep{
-			Config: w.instance(lines...), ConfigPlanChecks: action(plancheck.ResourceActionReplace),
-			ConfigStateChecks: []statecheck.StateCheck{different.AddStateValue(instanceResource, tfjsonpath.New("machine_id"))},
+			Config: w.instance(lines...), ConfigPlanChecks: action(how),
+			ConfigStateChecks: []statecheck.StateCheck{ids.AddStateValue(instanceResource, tfjsonpath.New("machine_id"))},
 		}
 	}
 	resource.ParallelTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		CheckDestroy:             w.empty,
 		Steps: []resource.TestStep{
-			{Config: w.instance(), ConfigStateChecks: []statecheck.StateCheck{different.AddStateValue(instanceResource, tfjsonpath.New("machine_id"))}},
-			replaced(`name = "web-1"`),
-			replaced(`name = "web-1"`, `offer = "cx33"`),
-			replaced(`name = "web-1"`, `offer = "cx33"`, `region = "hel1"`),
+			{Config: w.instance(), ConfigStateChecks: []statecheck.StateCheck{
+				same.AddStateValue(instanceResource, tfjsonpath.New("machine_id")), different.AddStateValue(instanceResource, tfjsonpath.New("machine_id")),
+			}},
+			step(plancheck.ResourceActionUpdate, same, `name = "web-1"`),
+			step(plancheck.ResourceActionUpdate, same, `name = "web-1"`, `offer = "cx33"`),
+			step(plancheck.ResourceActionReplace, different, `name = "web-1"`, `offer = "cx33"`, `region = "hel1"`),
 			// Unset keeps the recorded region.
 			{Config: w.instance(`name = "web-1"`, `offer = "cx33"`), PlanOnly: true},
 		},
@@ -329,7 +342,7 @@ func TestInstanceDeletionProtection(t *testing.T) {
 			}),
 			{Config: w.instance(`deletion_protection = true`), Destroy: true, ExpectError: regexp.MustCompile(`INVALID_STATE: .*deletion\s+protection`)},
 			{
-				Config:      w.instance(`deletion_protection = true`, `offer = "cx33"`),
+				Config:      w.instance(`deletion_protection = true`, `region = "nbg1"`),
 				ExpectError: regexp.MustCompile(`INVALID_STATE: .*deletion\s+protection`),
 			},
 			{Config: w.instance(`deletion_protection = false`), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},

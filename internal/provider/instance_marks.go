@@ -20,6 +20,13 @@ type privateObserved struct {
 	Digest  string `json:"digest,omitempty"`
 	Network string `json:"network,omitempty"`
 	Offer   string `json:"offer,omitempty"`
+	// Key is the one that the digest is made with. It isn't the state's where a rename
+	// was cut off.
+	Key string `json:"key,omitempty"`
+	// Protected: the cloud refuses to delete the machine, whoever told it to.
+	Protected bool `json:"protected,omitempty"`
+	// Renaming: the machine carries two keys, as a rename leaves that was cut off.
+	Renaming bool `json:"renaming,omitempty"`
 	// Machine is the cloud's id, for the second call of a replacement's plan, which
 	// isn't handed the state.
 	Machine string `json:"machine,omitempty"`
@@ -39,6 +46,11 @@ type accepted struct {
 	// Reinstalled: an update installed another image and failed before its end, so the
 	// image wasn't seen, and the digest may be the old one's.
 	Reinstalled bool `json:"reinstalled,omitempty"`
+	// Cut: an update failed before its end, so that the next one goes on with it, also
+	// where what it had yet to do shows nowhere.
+	Cut bool `json:"cut,omitempty"`
+	// Attempts are edits that have failed since the last one that went well.
+	Attempts []attempt `json:"attempts,omitempty"`
 }
 
 func accept(m backends.Machine) accepted {
@@ -48,6 +60,7 @@ func accept(m backends.Machine) accepted {
 func observedMarks(m backends.Machine, a accepted) []byte {
 	out, err := json.Marshal(privateObserved{
 		Digest: m.Marks.Digest, Network: m.Network, Offer: m.Offer, Machine: m.ID, Accepted: a,
+		Key: m.Marks.Key, Protected: m.Protected, Renaming: m.Marks.OtherKey != "",
 		HalfMade: halfMade(m) || m.Marks.Doubled || a.Reinstalled,
 	})
 	if err != nil {
@@ -72,7 +85,9 @@ func observed(ctx context.Context, private privateGetter) privateObserved {
 	raw, _ := private.GetKey(ctx, observedKey)
 	var seen privateObserved
 	if len(raw) > 0 {
-		_ = json.Unmarshal(raw, &seen) // what another version left is as none
+		if json.Unmarshal(raw, &seen) != nil {
+			seen = privateObserved{} // what another version left is as none, not half of it
+		}
 	}
 	return seen
 }

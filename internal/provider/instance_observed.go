@@ -14,6 +14,11 @@ func instanceObserved(r record, m backends.Machine) {
 	r.setText("machine_id", m.ID)
 	r.setText("urn", m.URN)
 	r.setText("image_id", m.ImageID)
+	if m.Offer != "" { // else the cloud doesn't say it
+		r.setText("offer_actual", m.Offer)
+	} else if !r.isKnown("offer_actual") {
+		r.setText("offer_actual", r.text("offer"))
+	}
 	state, message := m.State, m.Message
 	if halfMade(m) {
 		state = backends.StatePending

@@ -28,7 +28,11 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		return
 	}
 	if req.Plan.Raw.IsNull() {
-		if state.truth("deletion_protection") {
+		if moved(state) {
+			report(&resp.Diagnostics, notTakenOver(state, reference.KindInstance))
+			return
+		}
+		if seen := observed(ctx, req.Private); mustStay(state, seen) {
 			report(&resp.Diagnostics, protectedError(state))
 			return
 		}
@@ -57,9 +61,15 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		}
 		p.pool, p.account = &ref, account
 	}
-	if req.State.Raw.IsNull() {
+	switch {
+	case req.State.Raw.IsNull():
 		p.create(ctx)
-	} else {
+	case moved(state):
+		if p.takeOver(ctx, readMovedFrom(ctx, req.Private), resp.Private); resp.Diagnostics.HasError() {
+			return
+		}
+		p.update(ctx)
+	default:
 		p.update(ctx)
 	}
 	resp.Plan.Raw = p.plan.raw()
@@ -68,9 +78,18 @@ func (r *instanceResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 	}
 }
 
+// mustStay tells whether a machine must not go: its state says so, or the cloud
+// does, whoever has protected it.
+func mustStay(state record, seen privateObserved) bool {
+	return state.truth("deletion_protection") || seen.Protected
+}
+
 func protectedError(state record) *backends.Error {
 	e := backends.Errorf(backends.InvalidState, "The instance %q has deletion protection, so it can't be destroyed, replaced or reinstalled.", state.text("name"))
 	e.Reason = backends.ReasonProtected
+	if !state.truth("deletion_protection") {
+		e.Message += " It was switched on by another state, or by hand."
+	}
 	return e.WithRemedy("Set deletion_protection = false and apply that first.")
 }
 
@@ -84,6 +103,12 @@ type instancePlan struct {
 	replace  []string // the attributes that force a replacement
 	// reinstall is the attribute that asks for a reinstallation in place; "" for none.
 	reinstall string
+	// editor changes the machine in place; nil where the cloud can't.
+	editor backends.Editor
+	// effects are what becomes of changed inputs; resizes and renames are of the offer
+	// and the name.
+	effects          []backends.Effect
+	resizes, renames bool
 }
 
 func (p *instancePlan) create(ctx context.Context) {
@@ -108,11 +133,11 @@ func (p *instancePlan) create(ctx context.Context) {
 	if planned := p.account.PlannedAddresses(spec); len(planned) > 0 {
 		instanceAddresses(p.plan, planned)
 	}
-	resolved, issues, ok := p.check(ctx, spec)
+	offers, ok := p.checkOffers(ctx, spec)
 	if !ok {
 		return
 	}
-	wrong, refusals := splitIssues(p.account.Backend, spec, issues)
+	wrong, refusals := splitIssues(p.account.Backend, spec, offers.issues)
 	reportIssues(p.diags, wrong)
 	existing := p.existing(ctx, spec)
 	if len(refusals) > 0 && p.willKeep(existing) {
@@ -127,13 +152,17 @@ func (p *instancePlan) create(ctx context.Context) {
 	}
 	p.warnExisting(existing)
 	if p.replacing() {
+		if p.seen.Protected {
+			report(p.diags, protectedError(p.plan)) // -replace, whose first plan changes nothing
+			return
+		}
 		warnGoingWith(ctx, p.diags, p.account, p.plan.text("name"), p.seen.Machine)
-		if err := p.account.Fits(ctx, *p.pool, spec.Marks.Key, resolved.Offer); err != nil && !unreadable(err) {
+		if err := p.account.Fits(ctx, *p.pool, spec.Marks.Key, offers.dearest); err != nil && !unreadable(err) {
 			report(p.diags, err)
 			return
 		}
 	}
-	switch err := p.account.Plan(ctx, *p.pool, spec.Marks.Key, resolved.Offer); {
+	switch err := p.account.Plan(ctx, *p.pool, spec.Marks.Key, offers.dearest); {
 	case backends.HasCode(err, backends.QuotaExceeded):
 		warn(p.diags, err, "The apply may be refused", "The limit is checked again, and enforced, when the machine is created; "+
 			"machines that this plan removes first make room.")
@@ -188,19 +217,37 @@ func (p *instancePlan) spec() backends.MachineSpec {
 	return instanceSpec(p.plan, *p.pool, p.account.Definition, userData)
 }
 
+// checkOffers is check for a machine to make, with all offers that it may be made with.
+func (p *instancePlan) checkOffers(ctx context.Context, spec backends.MachineSpec) (offers offerChecks, ok bool) {
+	offers, err := checkOffers(ctx, p.account.Backend, spec, p.plan.texts("offer_fallbacks"))
+	if !p.checked(spec, err) {
+		return offers, false
+	}
+	for _, w := range offers.resolved.Warnings {
+		p.diags.AddWarning("Worth a look", w)
+	}
+	return offers, true
+}
+
+// checked tells whether the catalog could be read. Where it can't be for want of
+// credentials the plan goes on with what needs no call.
+func (p *instancePlan) checked(spec backends.MachineSpec, err error) bool {
+	if unreadable(err) {
+		p.resource.data.warnUnchecked(p.diags, p.account.URI, err)
+		reportIssues(p.diags, p.account.Backend.CheckForm(spec))
+		return false
+	}
+	report(p.diags, err)
+	return err == nil
+}
+
 // check holds a wish against the catalog. Where the catalog can't be read for want
 // of credentials the plan goes on with what needs no call. ok is false when the
 // rest is to be left out.
 func (p *instancePlan) check(ctx context.Context, spec backends.MachineSpec) (
 	resolved backends.Resolved, issues []*backends.Error, ok bool) {
 	resolved, issues, err := p.account.Backend.CheckMachine(ctx, spec)
-	switch {
-	case unreadable(err):
-		p.resource.data.warnUnchecked(p.diags, p.account.URI, err)
-		reportIssues(p.diags, p.account.Backend.CheckForm(spec))
-		return resolved, nil, false
-	case err != nil:
-		report(p.diags, err)
+	if !p.checked(spec, err) {
 		return resolved, nil, false
 	}
 	for _, w := range resolved.Warnings {

@@ -23,7 +23,11 @@ func (p *instancePlan) update(ctx context.Context) {
 		p.plan.values["region"] = p.state.values["region"]
 	}
 	p.planPool()
-	p.planReplacement()
+	if p.changes("region") {
+		p.replace = append(p.replace, "region")
+	}
+	p.planOffer()
+	p.planEdits(ctx)
 	p.planImage()
 	p.planUserData()
 	switch {
@@ -32,7 +36,7 @@ func (p *instancePlan) update(ctx context.Context) {
 		p.plan.setUnknown("image_id", "urn", "addresses", "ipv4", "ipv6", "private_ipv4", "address", "state", "message")
 	case p.reinstall != "" || p.mayReinstall():
 		p.plan.setUnknown("image_id", "state", "message")
-	case p.differs("power"):
+	case p.differs("power"), p.unfinished(), p.imported() && p.state.text("state") == string(backends.StatePending):
 		p.plan.setUnknown("state", "message")
 	}
 	if p.imported() {
@@ -44,8 +48,9 @@ func (p *instancePlan) update(ctx context.Context) {
 		warnGoingWith(ctx, p.diags, p.account, p.state.text("name"), p.state.text("machine_id"))
 	}
 	p.planReinstall(ctx)
-	p.warnRecorded(ctx)
-	p.checkChanges()
+	p.warnEdits()
+	p.warnRecorded()
+	p.checkChanges(ctx)
 }
 
 // planPool keeps what the pool's own keys don't touch, follows an account that
@@ -69,20 +74,6 @@ func (p *instancePlan) planPool() {
 		p.plan.values["pool"] = p.state.values["pool"]
 	default:
 		p.plan.setText("uri", is.InstanceRef(p.state.text("name"), p.state.text("machine_id")).String())
-	}
-}
-
-func (p *instancePlan) planReplacement() {
-	for _, name := range []string{"name", "region"} {
-		if p.changes(name) {
-			p.replace = append(p.replace, name)
-		}
-	}
-	if p.offer() {
-		p.replace = append(p.replace, "offer")
-	}
-	if p.networkID() {
-		p.replace = append(p.replace, "network_id")
 	}
 }
 
@@ -119,7 +110,7 @@ func (p *instancePlan) planUserData() {
 func (p *instancePlan) refuseReplacement() {
 	switch {
 	case len(p.replace) == 0 && (p.reinstall == "" || !p.imported()):
-	case p.state.truth("deletion_protection"):
+	case mustStay(p.state, p.seen):
 		report(p.diags, protectedError(p.state))
 	case p.imported():
 		what := "replaced for a change of " + strings.Join(p.replace, ", ")
@@ -143,7 +134,7 @@ func (p *instancePlan) planReinstall(ctx context.Context) {
 	}
 	p.diags.AddWarning("The disk is wiped", fmt.Sprintf("The machine %q (%s) is reinstalled in place with the image %q: it keeps its id and addresses, and everything on its disk is lost.",
 		p.state.text("name"), p.state.text("machine_id"), p.plan.text("image")))
-	if p.state.truth("deletion_protection") && (!p.plan.isKnown("deletion_protection") || p.plan.truth("deletion_protection")) {
+	if mustStay(p.state, p.seen) && (!p.plan.isKnown("deletion_protection") || p.plan.truth("deletion_protection")) {
 		report(p.diags, protectedError(p.state))
 	}
 	if p.account == nil {
@@ -170,7 +161,7 @@ func (p *instancePlan) planReinstall(ctx context.Context) {
 
 // checkChanges refuses what changes into something that no creation would take,
 // although it is only recorded now.
-func (p *instancePlan) checkChanges() {
+func (p *instancePlan) checkChanges(ctx context.Context) {
 	if p.pool == nil || len(p.replace) > 0 {
 		return // a replacement is checked as a creation
 	}
@@ -188,36 +179,26 @@ func (p *instancePlan) checkChanges() {
 			report(p.diags, e)
 		}
 	}
-}
-
-// hasOptions tells whether the imported machine has the options of the plan already, as
-// far as its cloud can tell.
-func (p *instancePlan) hasOptions(ctx context.Context) bool {
-	if p.account == nil || p.pool == nil {
-		return false
-	}
-	c, ok := p.account.Backend.(backends.Comparer)
-	if !ok {
-		return false
-	}
-	has, err := c.HasOptions(ctx, p.state.text("machine_id"), p.spec())
-	return err == nil && has
+	p.checkEdits(ctx)
 }
 
 // warnRecorded tells of changes that are recorded and take effect at the next
 // creation only.
-func (p *instancePlan) warnRecorded(ctx context.Context) {
+func (p *instancePlan) warnRecorded() {
 	if len(p.replace) > 0 {
 		return
 	}
-	names := []string{"labels"}
-	for _, d := range p.resource.registry.All() {
-		if len(d.Manifest.Machine) > 0 {
-			names = append(names, d.Attribute())
+	var names []string
+	if p.editor == nil {
+		names = append(names, "labels")
+		for _, d := range p.resource.registry.All() {
+			if len(d.Manifest.Machine) > 0 {
+				names = append(names, d.Attribute())
+			}
 		}
 	}
 	for _, name := range names {
-		if p.differs(name) && (!p.imported() || name != "labels" && !p.hasOptions(ctx)) {
+		if p.differs(name) {
 			p.diags.AddAttributeWarning(path.Root(name), "Recorded only",
 				fmt.Sprintf("The change of %s is recorded and takes effect at the next creation; the machine is left as it is.", name))
 		}

@@ -29,8 +29,12 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 		report(&resp.Diagnostics, err)
 		return
 	}
+	if moved(state) {
+		noIdentity(ctx, resp.Identity)
+		return // nothing says which account it is in; the plan knows
+	}
 	setIdentity(ctx, resp.Identity, state.text("uri"), &resp.Diagnostics)
-	ref, account, err := r.data.open(reference.KindInstance, state.text("uri"))
+	ref, account, err := r.data.openRecorded(reference.KindInstance, state, "machine_id")
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return
@@ -75,12 +79,14 @@ func (r *instanceResource) Read(ctx context.Context, req resource.ReadRequest, r
 	}
 	before := observed(ctx, req.Private)
 	was := before.Accepted
+	lostOne := lostMarks(m.Marks, ref, state.text("claim"), true)
+	m.Marks.Doubled = m.Marks.Doubled || lostOne // they are to be written again
 	if state.isNull("offer") {
 		instanceImported(state, m)
 		was = accept(m)
 	} else {
 		// A machine that was complete and isn't any more has lost marks of ours.
-		lost := halfMade(m) && before.Digest != "" && !before.HalfMade
+		lost := lostOne || halfMade(m) && before.Digest != "" && !before.HalfMade
 		warnRecorded(&resp.Diagnostics, state, m, was, lost)
 	}
 	m.Addresses = account.Addresses(ctx, m, instanceSpec(state, ref.PoolRef(), account.Definition, ""), recordedAddresses(state))
@@ -123,7 +129,7 @@ func warnRecorded(diags *diag.Diagnostics, state record, m backends.Machine, was
 		}
 	}
 	if lost {
-		diags.AddWarning("Changed outside", fmt.Sprintf("At the machine %q (%s) some of the provider's own labels or tags were changed or removed. The next apply puts them back.", m.Name, m.ID))
+		warnLostMarks(diags, m.About())
 	}
 	if len(differ) > 0 && (lost || !halfMade(m)) {
 		diags.AddWarning("Changed outside", fmt.Sprintf("At the machine %q (%s): %s. It is left as it is; write what it is into the configuration to accept it.",

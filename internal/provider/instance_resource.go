@@ -65,8 +65,12 @@ func within(ctx context.Context, from attributeGetter, diags *diag.Diagnostics, 
 	pick func(timeouts.Value, context.Context, time.Duration) (time.Duration, diag.Diagnostics)) (context.Context, context.CancelFunc) {
 	var t timeouts.Value
 	problems := from.GetAttribute(ctx, path.Root("timeouts"), &t)
-	limit, wrong := pick(t, ctx, limit)
-	if problems.Append(wrong...); problems.HasError() || limit <= 0 {
+	if !t.IsNull() { // else pick would log so, for each resource
+		var wrong diag.Diagnostics
+		limit, wrong = pick(t, ctx, limit)
+		problems.Append(wrong...)
+	}
+	if problems.HasError() || limit <= 0 {
 		report(diags, backends.Errorf(backends.InvalidInput, notATimeout).At("timeouts").WithRemedy(timeoutRemedy))
 		ctx, cancel := context.WithCancel(ctx)
 		cancel()

@@ -40,7 +40,8 @@ func (r *instanceResource) Schema(ctx context.Context, _ resource.SchemaRequest,
 		attributes[d.Attribute()] = schema.SingleNestedAttribute{
 			Optional: true,
 			MarkdownDescription: "What only " + d.Title + " has. Allowed only where the pool's account is of this cloud. An attribute left out is " +
-				"left to the cloud or to other tools. Read at creation; a later change is recorded, with a warning that it takes effect at the next creation.",
+				"left to the cloud or to other tools. A change is made in place, in place with a restart, or recorded for the next creation, as the cloud can; the plan says which. " +
+				"One that is left out later stays as it is.",
 			Attributes: resourceAttributes(d.Manifest.Machine),
 		}
 	}
@@ -90,7 +91,7 @@ func instanceInputs() map[string]schema.Attribute {
 		"name": schema.StringAttribute{
 			Required: true,
 			MarkdownDescription: "The machine's name in the cloud and the guest's hostname: lower-case letters, digits, hyphens and dots (RFC 1123), " +
-				"1 to 63 characters. A change replaces the machine.",
+				"1 to 63 characters. A change renames the machine in place, where the cloud can (the guest's own hostname stays); elsewhere it replaces the machine.",
 			// Nothing is mangled to fit: the name in the cloud is the name.
 			Validators: []validator.String{problemRule{"Choose a name such as web-0.", "a hostname in lower case", reference.InstanceNameProblem}},
 		},
@@ -101,8 +102,22 @@ func instanceInputs() map[string]schema.Attribute {
 		"offer": schema.StringAttribute{
 			Required: true,
 			MarkdownDescription: "The size: an offer id of the cloud's catalog, or a flavor of the pool such as `bettercompute_pool.web.flavors.small`. " +
-				"Checked against the catalog at plan time. A change replaces the machine.",
+				"Checked against the catalog at plan time. A change resizes the machine in place, with a restart that the plan names: the guest is asked to shut down first. " +
+				"A machine that can't become that offer (another architecture, a smaller disk) is refused at plan time. Where the cloud can't resize, a change replaces the machine.",
 			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Name an offer of the cloud's catalog, such as one of the data source bettercompute_offers.")},
+		},
+		"offer_fallbacks": schema.ListAttribute{
+			ElementType: types.StringType, Optional: true,
+			MarkdownDescription: "Offers to make the machine with, in this order, where the cloud is out of stock of `offer`. Which one it was is in `offer_actual`. " +
+				"They count when a machine is made; neither a change of them nor a machine that was made with one of them changes anything later. " +
+				"A pool's limit of `price_per_hour` counts the dearest of them.",
+			Validators: []validator.List{listRule(listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1)),
+				"Name offers of the cloud's catalog, or leave it out.")},
+		},
+		"resize_disk": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether another `offer` also grows the disk to its size. No cloud shrinks a disk, so the machine can't go back to a smaller offer then. " +
+				"Unset or `false`: the disk stays as it is. It counts when the offer changes.",
 		},
 		"image": schema.StringAttribute{
 			Required: true,
@@ -140,12 +155,13 @@ func instanceInputs() map[string]schema.Attribute {
 			Optional: true,
 			MarkdownDescription: "The cloud's own id of a private network to join: a Hetzner network, a DigitalOcean VPC, or on Proxmox VE the bridge or VNet of the " +
 				"first network card, such as `vmbr0`. Unset: hands off. " +
-				"A change replaces the machine.",
+				"A change is made in place where the cloud can, as the plan says; on DigitalOcean it replaces the machine.",
 			Validators: []validator.String{textRule(stringvalidator.LengthAtLeast(1), "Leave it out for no private network.")},
 		},
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "Labels of the machine in the cloud, set by the call that makes it. On Proxmox VE they are tags `key.value`, in lower case. A later change is recorded, with a warning that it takes effect at the next creation.",
+			MarkdownDescription: "Labels of the machine in the cloud, set by the call that makes it. On DigitalOcean they are tags `key:value`, on Proxmox VE tags `key.value`, in lower case. " +
+				"A change is made in place, and touches no label that isn't from here. Unset: hands off; `{}` removes those that were set here.",
 		},
 		"deletion_protection": schema.BoolAttribute{
 			Optional: true,
@@ -183,6 +199,7 @@ func instanceOutputs() map[string]schema.Attribute {
 		"claim": computed("A random token that says which state owns the machine; it is also in the machine's labels or tags."),
 		"machine_id": computed("The machine's id in the cloud: what resources of the vendor's own provider take (`server_id`, `droplet_id`), " +
 			"which convert it to a number themselves."),
+		"offer_actual": computed("The offer that the machine has: `offer`, one of `offer_fallbacks`, or what it was resized to outside."),
 		"urn":          computed("The machine's uniform resource name, where the cloud has such names."),
 		"state":        computed("`pending`, `running`, `stopped`, `rescue`, `deleting`, `error` or `unknown`. `pending` also means that creation was interrupted: the next apply finishes it."),
 		"message":      computed("Why the state is `error`, `unknown` or `pending`, if there is something to say."),
@@ -194,7 +211,7 @@ func instanceOutputs() map[string]schema.Attribute {
 		"currency":     computed("The currency of `price_per_hour`, ISO 4217."),
 		"price_per_hour": schema.NumberAttribute{
 			Computed:            true,
-			MarkdownDescription: "The offer's gross price per hour when the machine was made; not updated when the catalog changes.",
+			MarkdownDescription: "The offer's gross price per hour when the machine was made or resized; not updated when the catalog changes.",
 		},
 		"addresses": schema.ListNestedAttribute{
 			Computed:            true,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reconcile"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
@@ -28,7 +29,8 @@ func (r *instanceResource) warnDestroyed(ctx context.Context, diags *diag.Diagno
 	warnGoingWith(ctx, diags, account, state.text("name"), state.text("machine_id"))
 }
 
-// warnGoingWith names the volumes that are deleted together with a machine.
+// warnGoingWith names the volumes that are deleted together with a machine, and refuses
+// the deletion of one that is protected.
 func warnGoingWith(ctx context.Context, diags *diag.Diagnostics, account *reconcile.Account, name, machine string) {
 	if machine == "" {
 		return
@@ -39,6 +41,10 @@ func warnGoingWith(ctx context.Context, diags *diag.Diagnostics, account *reconc
 	}
 	names := make([]string, len(going))
 	for i, v := range going {
+		if v.Protected {
+			report(diags, reconcile.GoesProtected(backends.Machine{ID: machine, Name: name}, v))
+			return
+		}
 		names[i] = fmt.Sprintf("%q (%s)", v.Name, v.ID)
 	}
 	diags.AddWarning("Volumes go with the machine", fmt.Sprintf("Deleting the machine %q (%s) also deletes what is attached to it with delete_with_instance = true, "+

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
 // logHandler sends what is logged below this package to the plugin's log, with
@@ -26,10 +28,10 @@ func (logHandler) Enabled(context.Context, slog.Level) bool { return true }
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 	fields := make(map[string]any, len(h.attributes)+r.NumAttrs())
 	for _, a := range h.attributes {
-		fields[a.Key] = a.Value.Resolve().Any()
+		fields[a.Key] = logged(a.Value)
 	}
 	r.Attrs(func(a slog.Attr) bool {
-		fields[h.group+a.Key] = a.Value.Resolve().Any()
+		fields[h.group+a.Key] = logged(a.Value)
 		return true
 	})
 	switch {
@@ -43,6 +45,16 @@ func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
 		tflog.Debug(ctx, r.Message, fields)
 	}
 	return nil
+}
+
+// logged is a value as it comes into the log: text, in which there may be what a cloud
+// said, on one line.
+func logged(value slog.Value) any {
+	value = value.Resolve()
+	if value.Kind() == slog.KindString {
+		return backends.OneLine(value.String())
+	}
+	return value.Any()
 }
 
 // WithAttrs implements [slog.Handler].

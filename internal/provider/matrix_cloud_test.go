@@ -71,6 +71,7 @@ func matrixClouds(t *testing.T) []*matrixCloud {
 				s := hetzneremulator.New(hetzneremulator.Options{Boot: boot, Latency: matrixLatency})
 				return s, func(rt http.RoundTripper) *backends.Definition { return hetzner.New(hetzner.Options{Transport: rt}) }
 			},
+			prepare: prepareHetzner, rest: hetznerLeftovers,
 			rows: hetznerRows, operations: hetznerOperations,
 		},
 		{
@@ -263,6 +264,9 @@ func (s *stage) seen(state state) string {
 func namesOf(state state) *strings.Replacer {
 	var ids []string
 	for address, r := range state {
+		if r.block.typ == attachmentType {
+			continue // what it names belongs to others
+		}
 		for _, name := range []string{"machine_id", "volume_id", "snapshot_id"} {
 			if id := r.attribute(name); id != "" {
 				ids = append(ids, id, "<"+address+">")
@@ -322,10 +326,10 @@ func hetznerRows(service emulator.Service) (out []row) {
 	s := service.(*hetzneremulator.Service)
 	for _, v := range s.Servers() {
 		out = append(out, row{strconv.FormatInt(v.ID, 10), fmt.Sprint("server ", v.Name, " ", v.Status, " ", v.ServerType, " ", v.Location,
-			" image ", v.Image, " ", len(v.UserData), " ", v.Protected, v.Backups, " ", v.Labels)})
+			" image ", v.Image, " ", len(v.UserData), " ", v.Protected, v.Backups, " ", v.Labels, hetznerOptions(v))})
 	}
 	for _, v := range s.Volumes() {
-		out = append(out, row{strconv.FormatInt(v.ID, 10), fmt.Sprint("volume ", v.Name, " ", v.Status, " ", v.Size, " ", v.Format, " on ", v.Server, " ", v.Labels)})
+		out = append(out, row{strconv.FormatInt(v.ID, 10), fmt.Sprint("volume ", v.Name, " ", v.Status, " ", v.Size, " ", v.Format, " on ", v.Server, " ", v.Protected, " ", v.Labels)})
 	}
 	return out
 }
@@ -335,7 +339,7 @@ func oceanRows(service emulator.Service) (out []row) {
 	for _, v := range s.Droplets() {
 		slices.Sort(v.Tags)
 		out = append(out, row{strconv.FormatInt(v.ID, 10), fmt.Sprint("droplet ", v.Name, " ", v.Status, " ", v.Size, " ", v.Region,
-			" image ", v.Image, " ", len(v.UserData), v.Backups, " ", v.Tags)})
+			" image ", v.Image, " ", len(v.UserData), v.Backups, v.Policy, " ", v.IPv6, " ", v.Disk, " ", v.Tags)})
 	}
 	for _, v := range s.Volumes() {
 		slices.Sort(v.Tags)
@@ -354,6 +358,8 @@ func oceanRows(service emulator.Service) (out []row) {
 	return out
 }
 
+var anyMAC = regexp.MustCompile(`(?:[0-9A-F]{2}:){5}[0-9A-F]{2}`)
+
 func clusterRows(service emulator.Service) (out []row) {
 	s := service.(*clusteremulator.Service)
 	for _, v := range s.Machines() {
@@ -361,8 +367,8 @@ func clusterRows(service emulator.Service) (out []row) {
 		v.Tags = slices.DeleteFunc(v.Tags, func(tag string) bool { return tag == "debian" || tag == "template" })
 		slices.Sort(v.Tags)
 		text := fmt.Sprint("vm ", v.Name, " ", v.Running, " ", len(v.UserData), " ", v.Tags)
-		for _, option := range []string{"cores", "memory", "protection", "ipconfig0", "lock", "onboot", "cicustom"} {
-			text += " " + option + "=" + v.Config[option]
+		for _, option := range []string{"cores", "memory", "protection", "ipconfig0", "lock", "onboot", "cicustom", "net0", "cpu", "nameserver", "searchdomain"} {
+			text += " " + option + "=" + anyMAC.ReplaceAllString(v.Config[option], "<mac>")
 		}
 		out = append(out, row{strconv.Itoa(v.ID), text})
 	}

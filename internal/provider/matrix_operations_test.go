@@ -49,7 +49,7 @@ func forget(address string) func(emulator.Service, state) {
 // full everything that can be asked of one, and offer and image are others.
 func instanceOperations(base, full given, offer, image string) []operation {
 	web := func(more given) blocks { return blocks{anInstance("web", base, more)} }
-	return []operation{
+	return append(instanceEdits(base, offer), []operation{
 		{name: "create-instance", to: web(nil)},
 		{name: "create-full-instance", to: web(full)},
 		{name: "read-instance", from: web(full), to: web(full)},
@@ -58,16 +58,19 @@ func instanceOperations(base, full given, offer, image string) []operation {
 		{name: "create-powered-off", to: web(given{"power": "off"})},
 		{name: "edit-labels", from: web(nil), to: web(given{"labels": map[string]string{"app": "web"}})},
 		{name: "reinstall", from: web(given{"on_image_change": "reinstall"}), to: web(given{"on_image_change": "reinstall", "image": image})},
-		{name: "replace-instance", from: web(nil), to: web(given{"offer": offer})},
-		{name: "rename-instance", from: web(nil), to: web(given{"name": "renamed"})},
+		{name: "replace-instance", from: web(nil), to: web(given{"image": image})},
 		{name: "delete-instance", from: web(nil)},
 		{name: "adopt-instance", from: web(nil), to: web(nil), disturb: forget("instance.web"), adopts: true},
 		{name: "import-instance", from: web(nil), to: web(nil), imports: true},
-	}
+		{
+			name: "import-and-edit-instance", from: web(nil), imports: true,
+			to: web(given{"offer": offer, "labels": map[string]string{"app": "web"}}),
+		},
+	}...)
 }
 
 // volumeOperations are those of clouds with block volumes.
-func volumeOperations(base given, offer string) []operation {
+func volumeOperations(base given, offer, image string) []operation {
 	web, other := anInstance("web", base, nil), anInstance("other", base, nil)
 	on := func(address string, more given) block {
 		return aVolume("data", with(given{"instances": []ref{ref(address)}}, more))
@@ -75,7 +78,7 @@ func volumeOperations(base given, offer string) []operation {
 	goes := given{"delete_with_instance": true}
 	off := func(more given) block { return aVolume("data", more) }
 	none := given{"instances": []ref{}}
-	return []operation{
+	return append(instanceAndVolumeEdits(base, offer), []operation{
 		{name: "create-volume", to: blocks{off(nil)}},
 		{name: "create-formatted-volume", to: blocks{off(given{"filesystem": "ext4", "labels": map[string]string{"app": "web"}})}},
 		{name: "create-attached-volume", from: blocks{web}, to: blocks{web, on("instance.web", nil)}},
@@ -89,15 +92,15 @@ func volumeOperations(base given, offer string) []operation {
 		{name: "let-volume-go-with-instance", from: blocks{web, on("instance.web", nil)}, to: blocks{web, on("instance.web", goes)}},
 		{name: "replace-volume", from: blocks{web, on("instance.web", given{"filesystem": "ext4"})}, to: blocks{web, on("instance.web", given{"filesystem": "xfs"})}},
 		{name: "rename-volume", from: blocks{off(nil)}, to: blocks{off(given{"name": "renamed"})}},
-		{name: "replace-instance-with-volume", from: blocks{web, on("instance.web", nil)}, to: blocks{anInstance("web", base, given{"offer": offer}), on("instance.web", nil)}},
-		{name: "replace-instance-and-its-volume", from: blocks{web, on("instance.web", goes)}, to: blocks{anInstance("web", base, given{"offer": offer}), on("instance.web", goes)}},
+		{name: "replace-instance-with-volume", from: blocks{web, on("instance.web", nil)}, to: blocks{anInstance("web", base, given{"image": image}), on("instance.web", nil)}},
+		{name: "replace-instance-and-its-volume", from: blocks{web, on("instance.web", goes)}, to: blocks{anInstance("web", base, given{"image": image}), on("instance.web", goes)}},
 		{name: "delete-volume", from: blocks{off(nil)}},
 		{name: "delete-attached-volume", from: blocks{web, on("instance.web", nil)}, to: blocks{web}},
 		{name: "delete-instance-and-volume", from: blocks{web, on("instance.web", nil)}},
 		{name: "delete-instance-and-its-volume", from: blocks{web, on("instance.web", goes)}},
 		{name: "adopt-volume", from: blocks{web, on("instance.web", nil)}, to: blocks{web, on("instance.web", nil)}, disturb: forget("volume.data"), adopts: true},
 		{name: "import-volume", from: blocks{off(nil)}, to: blocks{off(nil)}, imports: true},
-	}
+	}...)
 }
 
 func hetznerOperations(string) []operation {
@@ -106,12 +109,8 @@ func hetznerOperations(string) []operation {
 		"labels": map[string]string{"app": "web"}, "user_data": "#cloud-config\n", "deletion_protection": false,
 		"hetzner_cloud": given{"backups": true, "public_ipv6": false},
 	}
-	protected := blocks{anInstance("web", base, given{"deletion_protection": true})}
 	bare := blocks{anInstance("web", base, given{"deletion_protection": false})}
-	return append(append(instanceOperations(base, full, "cx33", "debian-12"), volumeOperations(base, "cx33")...),
-		operation{name: "create-protected-instance", to: protected},
-		operation{name: "protect-instance", from: bare, to: protected},
-		operation{name: "unprotect-instance", from: protected, to: bare},
+	return append(append(instanceOperations(base, full, "cx33", "debian-12"), append(volumeOperations(base, "cx33", "debian-12"), append(volumeEditOperations(base, "debian-12"), hetznerEdits(base)...)...)...),
 		operation{
 			name: "mend-labels", from: bare, to: bare,
 			disturb: func(s emulator.Service, _ state) {
@@ -138,7 +137,7 @@ func oceanOperations(vpc string) []operation {
 	near := anInstance("web", base, given{"region": oceanShareRegion, "network_id": vpc})
 	used := given{"instances": []ref{"instance.web"}}
 	restored := block{"volume.restored", volumeType, given{"name": "restored", "pool": inPool{}, "size_gib": 10, "from_snapshot": ref("snapshot.first")}}
-	return append(append(instanceOperations(base, full, "s-1vcpu-2gb", "ubuntu-24-04-x64"), volumeOperations(base, "s-1vcpu-2gb")...),
+	return append(append(instanceOperations(base, full, "s-1vcpu-2gb", "ubuntu-24-04-x64"), append(volumeOperations(base, "s-1vcpu-2gb", "ubuntu-24-04-x64"), append(volumeEditOperations(base, "ubuntu-24-04-x64"), append(oceanEdits(base), oceanEditsWithTwists(base)...)...)...)...),
 		operation{name: "create-snapshot", from: blocks{data}, to: blocks{data, first}},
 		operation{name: "create-volume-and-snapshot", to: blocks{data, first}},
 		operation{name: "read-snapshot", from: blocks{data, first}, to: blocks{data, first}},
@@ -165,12 +164,7 @@ func clusterOperations(string) []operation {
 		"labels": map[string]string{"app": "web"}, "user_data": "#cloud-config\n",
 		"proxmox": given{"ip_config": []given{{"ipv4": "10.0.0.5/24", "gateway": "10.0.0.1"}}, "on_boot": true},
 	}
-	protected := blocks{anInstance("web", base, given{"deletion_protection": true})}
-	bare := blocks{anInstance("web", base, given{"deletion_protection": false})}
-	return append(instanceOperations(base, full, "2c-4g", "pve1/9001"),
+	return append(append(instanceOperations(base, full, "2c-4g", "pve1/9001"), clusterEdits(base)...),
 		operation{name: "delete-full-instance", from: blocks{anInstance("web", base, full)}},
-		operation{name: "create-protected-instance", to: protected},
-		operation{name: "protect-instance", from: bare, to: protected},
-		operation{name: "unprotect-instance", from: protected, to: bare},
 	)
 }

@@ -19,10 +19,10 @@ var mapAttributes = map[string]bool{"flavors": true, "labels": true, "secrets": 
 // [inAttribute]). A path below one of those is no problem: the
 // CLIs then print the resource's own line only.
 var printable = map[string]bool{
-	"adopt": true, "delete_with_instance": true, "deletion_protection": true, "description": true, "filesystem": true, "flavors": true,
+	"adopt": true, "allow_replacement": true, "delete_with_instance": true, "deletion_protection": true, "description": true, "filesystem": true, "flavors": true,
 	"gpu_model": true, "image": true, "kind": true, "labels": true,
-	"limits": true, "min_gpus": true, "min_memory_gib": true, "min_vcpu": true, "name": true, "network_id": true, "offer": true,
-	"on_image_change": true, "on_user_data_change": true, "power": true, "region": true,
+	"limits": true, "min_gpus": true, "min_memory_gib": true, "min_vcpu": true, "name": true, "network_id": true, "offer": true, "offer_fallbacks": true,
+	"on_image_change": true, "on_user_data_change": true, "power": true, "region": true, "resize_disk": true,
 	"site_id": true, "size_gib": true, "ssh_keys": true, "pools": true, "tenant_id": true, "timeouts": true, "user_data_wo_version": true,
 }
 

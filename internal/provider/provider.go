@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -81,6 +84,9 @@ type computeProvider struct{ options Options }
 
 var (
 	_ provider.Provider                   = (*computeProvider)(nil)
+	_ provider.ProviderWithActions        = (*computeProvider)(nil)
+	_ provider.ProviderWithFunctions      = (*computeProvider)(nil)
+	_ provider.ProviderWithListResources  = (*computeProvider)(nil)
 	_ provider.ProviderWithValidateConfig = (*computeProvider)(nil)
 )
 
@@ -133,7 +139,25 @@ func (p *computeProvider) Resources(context.Context) []func() resource.Resource 
 		func() resource.Resource { return newPoolResource(clouds) },
 		func() resource.Resource { return newVolumeResource(clouds) },
 		func() resource.Resource { return newSnapshotResource(clouds) },
+		func() resource.Resource { return newAttachmentResource(clouds) },
 	}
+}
+
+// Functions implements [provider.ProviderWithFunctions].
+func (p *computeProvider) Functions(context.Context) []func() function.Function {
+	return uriFunctions(p.options.Registry)
+}
+
+// ListResources implements [provider.ProviderWithListResources]. Cores before Terraform
+// 1.14, and OpenTofu, don't ask for them.
+func (p *computeProvider) ListResources(context.Context) []func() list.ListResource {
+	return listResources(p.options.Registry)
+}
+
+// Actions implements [provider.ProviderWithActions]. Cores before Terraform 1.14, and
+// OpenTofu, don't ask for them.
+func (p *computeProvider) Actions(context.Context) []func() action.Action {
+	return actions(p.options.Registry)
 }
 
 // DataSources implements [provider.Provider].

@@ -52,6 +52,8 @@ func (p *computeProvider) Configure(_ context.Context, req provider.ConfigureReq
 	}
 	resp.ResourceData = data
 	resp.DataSourceData = data
+	resp.ListResourceData = data
+	resp.ActionData = data
 }
 
 func userAgent(version, coreVersion string) string {

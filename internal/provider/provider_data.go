@@ -31,6 +31,9 @@ type providerData struct {
 	// adopt tells of the pools that this process has met, by their ids, whether their
 	// objects may be taken over; declared those that told it themselves.
 	adopt, declared map[string]bool
+
+	// volumes are what is planned for volumes and their attachments.
+	volumes volumeNotes
 }
 
 // once tells whether this is the first time that it is asked about key: for

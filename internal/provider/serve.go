@@ -4,10 +4,10 @@
 package provider
 
 import (
-	"context"
 	"os"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 )
 
 // Address is the provider's in Terraform's registry; OpenTofu's has the same
@@ -20,7 +20,7 @@ const sdkLogVariable = "TF_LOG_SDK"
 // Serve is the plugin that OpenTofu and Terraform start, until they end it; with
 // debug it serves for a debugger and prints how to reattach. Started by hand it
 // says what it is and ends the process.
-func Serve(ctx context.Context, version string, debug bool) error {
+func Serve(version string, debug bool) error {
 	if err := quietSDK(); err != nil {
 		return err
 	}
@@ -28,7 +28,11 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	if err != nil {
 		return err
 	}
-	return providerserver.Serve(ctx, newProvider, providerserver.ServeOpts{Address: Address, Debug: debug, ProtocolVersion: 6})
+	var options []tf6server.ServeOpt
+	if debug {
+		options = append(options, tf6server.WithManagedDebug())
+	}
+	return tf6server.Serve(Address, func() tfprotov6.ProviderServer { return ProtocolServer(newProvider()) }, options...)
 }
 
 // quietSDK keeps the plugin SDK from logging every call at TRACE, which costs 20

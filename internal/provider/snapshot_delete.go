@@ -28,7 +28,11 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 	if seen.Gone {
 		return
 	}
-	ref, account, err := r.data.open(reference.KindSnapshot, state.text("uri"))
+	if moved(state) {
+		report(&resp.Diagnostics, notTakenOver(state, reference.KindSnapshot))
+		return
+	}
+	ref, account, err := r.data.openRecorded(reference.KindSnapshot, state, "snapshot_id")
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return

@@ -44,7 +44,9 @@ func readSnapshotSeen(ctx context.Context, private privateGetter) snapshotSeen {
 	raw, _ := private.GetKey(ctx, observedKey)
 	var seen snapshotSeen
 	if len(raw) > 0 {
-		_ = json.Unmarshal(raw, &seen) // what another version left is as none
+		if json.Unmarshal(raw, &seen) != nil {
+			seen = snapshotSeen{} // what another version left is as none, not half of it
+		}
 	}
 	return seen
 }

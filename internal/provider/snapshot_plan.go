@@ -22,6 +22,9 @@ import (
 // replacement. It runs again during apply, so it is deterministic.
 func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if r.data == nil || req.Plan.Raw.IsNull() {
+		if state, err := newRecord(req.State.Raw); err == nil && req.Plan.Raw.IsNull() && moved(state) {
+			report(&resp.Diagnostics, notTakenOver(state, reference.KindSnapshot))
+		}
 		return
 	}
 	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, readTimeout, timeouts.Value.Read)
@@ -42,9 +45,15 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 		}
 		p.volume, p.account = &ref, account
 	}
-	if req.State.Raw.IsNull() {
+	switch {
+	case req.State.Raw.IsNull():
 		p.create(ctx)
-	} else {
+	case moved(state):
+		if p.takeOver(ctx, readMovedFrom(ctx, req.Private), resp.Private); resp.Diagnostics.HasError() {
+			return
+		}
+		p.update()
+	default:
 		p.update()
 	}
 	resp.Plan.Raw = p.plan.raw()
@@ -175,6 +184,7 @@ func (p *snapshotPlan) update() {
 		p.plan.setUnknown("state", "message", "size_gib", "created_at")
 	}
 	if p.state.text("claim") != "" {
+		p.warnLoss()
 		return
 	}
 	p.plan.setUnknown("claim")
@@ -183,6 +193,17 @@ func (p *snapshotPlan) update() {
 			strings.Join(p.replace, ", ")).
 			WithRemedy("Make the configuration match the snapshot and apply once, which takes it over; change it then."))
 	}
+}
+
+// warnLoss says that a replacement loses what the snapshot holds: no cloud of today renames
+// one, and it is of the volume as it was.
+func (p *snapshotPlan) warnLoss() {
+	if len(p.replace) == 0 {
+		return
+	}
+	p.diags.AddWarning(fmt.Sprintf("What the snapshot holds is lost: %q", p.state.text("name")),
+		fmt.Sprintf("The snapshot %q (%s) is replaced: it is deleted, and another one is made, of the volume as it is now. What forces it: %s. To keep what it holds, undo that change, "+
+			"and add another block for a new snapshot.", p.state.text("name"), p.state.text("snapshot_id"), strings.Join(p.replace, ", ")))
 }
 
 // planVolume follows an account that changed, and replaces the snapshot for another

@@ -25,8 +25,12 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 		report(&resp.Diagnostics, err)
 		return
 	}
+	if moved(state) {
+		noIdentity(ctx, resp.Identity)
+		return // nothing says which account it is in; the plan knows
+	}
 	setIdentity(ctx, resp.Identity, state.text("uri"), &resp.Diagnostics)
-	ref, account, err := r.data.open(reference.KindSnapshot, state.text("uri"))
+	ref, account, err := r.data.openRecorded(reference.KindSnapshot, state, "snapshot_id")
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return
@@ -72,7 +76,14 @@ func (r *snapshotResource) Read(ctx context.Context, req resource.ReadRequest, r
 		}
 	case reconcile.Ours, reconcile.Unclaimed:
 	}
+	found := seenSnapshot(ref.ID(), s)
+	if lostMarks(s.Marks, ref, state.text("claim"), false) {
+		found.HalfMade = true // they are to be written again
+	}
+	if found.HalfMade && seen.ID != "" && !seen.HalfMade {
+		warnLostMarks(&resp.Diagnostics, s.About())
+	}
 	snapshotObserved(state, s)
 	resp.State.Raw = state.raw()
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, seenSnapshot(ref.ID(), s).encode())...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, found.encode())...)
 }

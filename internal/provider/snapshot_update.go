@@ -37,6 +37,12 @@ func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateReques
 		return
 	}
 	ref := volume.SnapshotRef(state.text("name"))
+	takesOver := moved(state)
+	if takesOver {
+		state = state.clone()
+		state.setText("id", ref.ID())
+		state.setText("uri", ref.String())
+	}
 	if ref.ID() != state.text("id") {
 		report(&resp.Diagnostics, backends.Errorf(backends.InvalidState, "volume turned out to name another volume than the snapshot's; nothing was changed.").
 			WithRemedy("Plan and apply again: with the volume known, the plan shows the replacement."))
@@ -44,7 +50,7 @@ func (r *snapshotResource) Update(ctx context.Context, req resource.UpdateReques
 	}
 	updated, err := account.UpdateSnapshot(ctx, ownedSnapshot(ref, state, seen), snapshotSpec(volume, ref.Snapshot, seen.Volume, seen.Region))
 	s := updated.Snapshot
-	if s.ID == "" {
+	if s.ID == "" || takesOver && err != nil && updated.Claim == "" {
 		reportSnapshotUpdate(&resp.Diagnostics, err, plan, state)
 		return
 	}

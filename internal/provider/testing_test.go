@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
@@ -58,6 +57,8 @@ type world struct {
 	hetzner *hetzneremulator.Service
 	// clouds is the registry behind the provider.
 	clouds *backends.Registry
+	// log gets what the provider logs at TRACE; nil is nobody.
+	log *lockedBuffer
 }
 
 // newWorld is an empty cloud in which everything is done when it is asked for.
@@ -90,7 +91,7 @@ func (w *world) server() tfprotov6.ProviderServer {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return providerserver.NewProtocol6(newProvider())()
+	return scanned(w.t, provider.ProtocolServer(newProvider()), w.log)
 }
 
 // account is the configuration of an account, bettercompute_provider_account.main.

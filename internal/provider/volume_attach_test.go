@@ -197,7 +197,7 @@ func TestVolumeComesBackToAReplacedInstance(t *testing.T) {
 	w := newWorld(t)
 	var volume hetzneremulator.Volume
 	var server hetzneremulator.Server
-	replaced := w.instance(`offer = "cx33"`) + volumeBlock("data", "data", instanceURI)
+	replaced := w.instance(`image = "debian-12"`) + volumeBlock("data", "data", instanceURI)
 	resource.ParallelTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: w.factories(),
 		CheckDestroy:             w.noVolumes,

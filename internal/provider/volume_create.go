@@ -45,6 +45,7 @@ func (r *volumeResource) Create(ctx context.Context, req resource.CreateRequest,
 		return
 	}
 
+	r.data.volumes.carriedOut(wish.Spec.Marks.Key, v.ID)
 	out := plan.clone()
 	out.setText("region", firstOf(v.Region, wish.Spec.Region))
 	out.setText("claim", firstOf(v.Marks.Claim, wish.Spec.Marks.Claim))
@@ -57,7 +58,7 @@ func (r *volumeResource) Create(ctx context.Context, req resource.CreateRequest,
 	keepPromises(out, plan)
 	resp.State.Raw = out.raw()
 	setIdentity(ctx, resp.Identity, out.text("uri"), &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, acceptVolume(v), asked))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, out.text("id"), acceptVolume(v), asked))...)
 	switch {
 	case err == nil:
 	case created.Adopted:
@@ -83,7 +84,7 @@ func (r *volumeResource) wish(ctx context.Context, plan record, pool reference.R
 	spec.Region = firstOf(spec.Region, account.Region)
 	spec.Marks.Digest = volumeDigest(spec.Marks.Key, spec)
 	spec.Marks.Claim = reconcile.NewClaim()
-	wish := reconcile.VolumeWish{Pool: pool}
+	wish := reconcile.VolumeWish{Pool: pool, Protect: volumeProtection(plan, account)}
 
 	var refusals []*backends.Error
 	if spec.Restores {

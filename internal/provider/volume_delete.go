@@ -28,9 +28,17 @@ func (r *volumeResource) Delete(ctx context.Context, req resource.DeleteRequest,
 	if lost(state) {
 		return
 	}
-	ref, account, err := r.data.open(reference.KindVolume, state.text("uri"))
+	if moved(state) {
+		report(&resp.Diagnostics, notTakenOver(state, reference.KindVolume))
+		return
+	}
+	ref, account, err := r.data.openRecorded(reference.KindVolume, state, "volume_id")
 	if err != nil {
 		report(&resp.Diagnostics, err)
+		return
+	}
+	if state.truth("deletion_protection") && !account.ProtectsVolumes(kindOf(state)) {
+		report(&resp.Diagnostics, protectedVolume(state, "destroyed"))
 		return
 	}
 	named := recordedInstances(r.registry, state)

@@ -194,7 +194,7 @@ func TestVolumeGrownOutsideIsNoChange(t *testing.T) {
 
 func TestVolumeIsReplacedForWhatItIsMadeFrom(t *testing.T) {
 	for name, line := range map[string]string{
-		"name": `name = "other"`, "region": `region = "nbg1"`, "filesystem": `filesystem = "xfs"`,
+		"region": `region = "nbg1"`, "filesystem": `filesystem = "xfs"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -245,15 +245,12 @@ func TestVolumeInputsOfCreationAreRecordedOnly(t *testing.T) {
 		ProtoV6ProviderFactories: w.factories(),
 		CheckDestroy:             w.noVolumes,
 		Steps: []resource.TestStep{
-			{Config: w.volume(`labels = { role = "db" }`)},
+			{Config: w.volume()},
 			{
 				PreConfig: w.forgetCalls,
-				Config:    w.volume(`labels = { role = "other" }`, `description = "data"`), ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate),
+				Config:    w.volume(`description = "data"`), ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate),
 			},
 			check(func() {
-				if v := w.onlyVolume(); v.Labels["role"] != "db" {
-					t.Errorf("the volume is %+v", v)
-				}
 				for _, c := range w.calls() {
 					if !strings.HasPrefix(c, "GET ") {
 						t.Errorf("recording made the call %s", c)

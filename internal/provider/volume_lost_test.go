@@ -199,10 +199,10 @@ func TestVolumeThatGoesWithItsInstanceIsReplacedWithIt(t *testing.T) {
 			return w.pool() + instanceBlock("second", "web-1") + volumeBlock("data", "data", `delete_with_instance = true`)
 		},
 		"replaced": func(w *world) string {
-			return w.instance(`offer = "cx33"`) + instanceBlock("second", "web-1") + volumeBlock("data", "data", `delete_with_instance = true`, instanceURI)
+			return w.instance(`image = "debian-12"`) + instanceBlock("second", "web-1") + volumeBlock("data", "data", `delete_with_instance = true`, instanceURI)
 		},
 		"replaced, and the wish withdrawn too late": func(w *world) string {
-			return w.instance(`offer = "cx33"`) + instanceBlock("second", "web-1") + volumeBlock("data", "data", instanceURI)
+			return w.instance(`image = "debian-12"`) + instanceBlock("second", "web-1") + volumeBlock("data", "data", instanceURI)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestVolumeIsKeptByWithdrawingDeleteWithInstanceFirst(t *testing.T) {
 			{Config: w.attached(`delete_with_instance = true`)},
 			check(func() { before = w.onlyVolume() }),
 			{Config: w.attached(), ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate)},
-			{Config: w.instance(`offer = "cx33"`) + volumeBlock("data", "data", instanceURI), ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate)},
+			{Config: w.instance(`image = "debian-12"`) + volumeBlock("data", "data", instanceURI), ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate)},
 			check(func() {
 				w.on()
 				if v := w.onlyVolume(); v.ID != before.ID {
@@ -281,13 +281,13 @@ func TestVolumeIsKeptByWithdrawingDeleteWithInstanceFirst(t *testing.T) {
 				}
 			}),
 			// Attaching a volume that goes with instances is in place, and so is the wish.
-			{Config: w.instance(`offer = "cx33"`) + volumeBlock("data", "data", `instances = []`), ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate)},
+			{Config: w.instance(`image = "debian-12"`) + volumeBlock("data", "data", `instances = []`), ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate)},
 			{
-				Config:           w.instance(`offer = "cx33"`) + volumeBlock("data", "data", `instances = []`, `delete_with_instance = true`),
+				Config:           w.instance(`image = "debian-12"`) + volumeBlock("data", "data", `instances = []`, `delete_with_instance = true`),
 				ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate),
 			},
 			{
-				Config:           w.instance(`offer = "cx33"`) + volumeBlock("data", "data", instanceURI, `delete_with_instance = true`),
+				Config:           w.instance(`image = "debian-12"`) + volumeBlock("data", "data", instanceURI, `delete_with_instance = true`),
 				ConfigPlanChecks: volumeAction(plancheck.ResourceActionUpdate),
 			},
 			check(func() {

@@ -17,7 +17,10 @@ type volumePrivate struct {
 	// Accepted is what an apply last found and left as it is. A refresh warns of what
 	// has changed since then.
 	Accepted volumeAccepted `json:"accepted"`
-	// Unfinished: the next update finishes the making.
+	// Key is the one that the volume carries: salt of its digest. It is another one than
+	// the state's where a rename was cut off.
+	Key string `json:"key,omitempty"`
+	// Unfinished: the next update finishes the making, or a rename.
 	Unfinished bool `json:"unfinished,omitempty"`
 	// Asked are instances that an apply asked for without seeing the end of it.
 	Asked []askedInstance `json:"asked,omitempty"`
@@ -38,9 +41,11 @@ func acceptVolume(v backends.Volume) volumeAccepted {
 	return volumeAccepted{Name: v.Name, Labels: v.Labels}
 }
 
-func volumeMarks(v backends.Volume, a volumeAccepted, asked []askedInstance) []byte {
+// volumeMarks is the private state of a volume whose key is that of the state.
+func volumeMarks(v backends.Volume, key string, a volumeAccepted, asked []askedInstance) []byte {
 	out, err := json.Marshal(volumePrivate{
-		Digest: v.Marks.Digest, Unfinished: unfinished(v) || v.Marks.Doubled, Accepted: a, Asked: asked, Volume: v.ID, Kind: v.Kind,
+		Digest: v.Marks.Digest, Key: v.Marks.Key, Unfinished: unfinished(v) || v.Marks.Doubled || halfRenamed(v, key),
+		Accepted: a, Asked: asked, Volume: v.ID, Kind: v.Kind,
 	})
 	if err != nil {
 		return []byte(`{}`) // these fields always encode
@@ -48,11 +53,19 @@ func volumeMarks(v backends.Volume, a volumeAccepted, asked []askedInstance) []b
 	return out
 }
 
+// halfRenamed tells whether a volume of ours carries another key than that of the state:
+// the state doesn't know yet how a rename ended.
+func halfRenamed(v backends.Volume, key string) bool {
+	return v.Marks.Managed && !v.Marks.Fixed && v.Marks.Key != key
+}
+
 func volumeSeen(ctx context.Context, private privateGetter) volumePrivate {
 	raw, _ := private.GetKey(ctx, observedKey)
 	var seen volumePrivate
 	if len(raw) > 0 {
-		_ = json.Unmarshal(raw, &seen) // what another version left is as none
+		if json.Unmarshal(raw, &seen) != nil {
+			seen = volumePrivate{} // what another version left is as none, not half of it
+		}
 		seen.known = true
 	}
 	return seen
@@ -67,7 +80,8 @@ type volumeDifference struct {
 
 // volumeDifferenceOf compares a plan with a state and what was seen of the volume.
 func volumeDifferenceOf(ctx context.Context, plan, state, config record, private privateGetter) volumeDifference {
-	return volumeDifference{plan: plan, state: state, config: config, key: state.text("id"), seen: volumeSeen(ctx, private)}
+	seen := volumeSeen(ctx, private)
+	return volumeDifference{plan: plan, state: state, config: config, key: firstOf(seen.Key, state.text("id")), seen: seen}
 }
 
 // imported tells whether the state never took the volume.

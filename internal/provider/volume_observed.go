@@ -149,6 +149,16 @@ func volumeImported(r record, v backends.Volume) {
 	r.setTruth("delete_with_instance", v.Marks.GoesWithMachine)
 }
 
+// volumeUnrecorded fills what an older state doesn't hold and what would make another
+// volume were it to become something else: it must not, for that.
+func volumeUnrecorded(r record, v backends.Volume) {
+	for name, is := range map[string]string{"region": v.Region, "network_id": v.Network, "kind": string(v.Kind)} {
+		if r.isNull(name) && (name != "network_id" || v.Kind == backends.SharedVolume) {
+			r.setText(name, is)
+		}
+	}
+}
+
 // volumeNames sets what follows from the pool and the name.
 func volumeNames(r record, pool reference.Reference, name string) {
 	ref := pool.VolumeRef(name)

@@ -130,7 +130,7 @@ func TestVolumeGoesWithItsDroplet(t *testing.T) {
 			{Config: oceanPool() + oceanInstance("web", "web-0") + goes},
 			check(func() { before = o.oneVolume() }),
 			{
-				Config:           oceanPool() + oceanInstance("web", "web-0", `offer = "s-1vcpu-2gb"`) + goes,
+				Config:           oceanPool() + oceanInstance("web", "web-0", `image = "debian-12-x64"`) + goes,
 				ConfigPlanChecks: volumeAction(plancheck.ResourceActionDestroyBeforeCreate),
 			},
 			check(func() {
@@ -138,7 +138,7 @@ func TestVolumeGoesWithItsDroplet(t *testing.T) {
 					t.Errorf("the volume is %+v", v)
 				}
 			}),
-			{Config: oceanPool() + oceanInstance("web", "web-0", `offer = "s-1vcpu-2gb"`) + volumeForgotten},
+			{Config: oceanPool() + oceanInstance("web", "web-0", `image = "debian-12-x64"`) + volumeForgotten},
 			{PreConfig: func() { o.changes() }, Config: oceanPool()},
 			{PreConfig: func() {
 				if volumes := o.cloud.Volumes(); len(volumes) > 0 {

@@ -23,7 +23,11 @@ import (
 // deterministic.
 func (r *volumeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
-		r.warnDestroyed(ctx, req.State.Raw, &resp.Diagnostics)
+		if state, err := newRecord(req.State.Raw); err == nil && moved(state) {
+			report(&resp.Diagnostics, notTakenOver(state, reference.KindVolume))
+			return
+		}
+		r.planDestroyed(ctx, req.State.Raw, &resp.Diagnostics)
 		return
 	}
 	ctx, cancel := within(ctx, req.Plan, &resp.Diagnostics, readTimeout, timeouts.Value.Read)
@@ -58,14 +62,44 @@ func (r *volumeResource) ModifyPlan(ctx context.Context, req resource.ModifyPlan
 		}
 		p.pool, p.account = &ref, account
 	}
-	if req.State.Raw.IsNull() {
+	switch {
+	case req.State.Raw.IsNull():
 		p.create(ctx)
-	} else {
+	case moved(state):
+		if p.takeOver(ctx, readMovedFrom(ctx, req.Private), resp.Private); resp.Diagnostics.HasError() {
+			return
+		}
+		p.update(ctx)
+	default:
 		p.update(ctx)
 	}
+	p.note(req.State.Raw.IsNull())
 	resp.Plan.Raw = p.plan.raw()
 	for _, name := range p.replace {
 		resp.RequiresReplace.Append(path.Root(name))
+	}
+}
+
+// note tells the plans of the volume's attachments what this one has come to, and
+// refuses one that says where the volume is beside them.
+func (p *volumePlan) note(creates bool) {
+	key := p.plan.text("id")
+	if key == "" {
+		return
+	}
+	note := volumeNote{
+		name: p.plan.text("name"), id: p.state.text("volume_id"), made: creates || len(p.replace) > 0,
+		shared: kindOf(p.plan) == backends.SharedVolume,
+		named:  !p.config.isNull("instances") && p.config.values["instances"].IsKnown(), goes: p.plan.truth("delete_with_instance"),
+	}
+	if named, err := namedInstances(p.resource.registry, p.plan, nil); err == nil {
+		for _, n := range named {
+			note.instances = append(note.instances, n.ref.ID())
+		}
+	}
+	p.resource.data.volumes.plan(key, note)
+	if note.named && p.resource.data.volumes.held(key) {
+		report(p.diags, bothHold(note.name))
 	}
 }
 
@@ -122,7 +156,11 @@ func (p *volumePlan) create(ctx context.Context) {
 			p.plan.setText("device", device)
 		}
 	}
+	if p.refuseAsked(ctx); p.diags.HasError() {
+		return
+	}
 	p.checkOptions()
+	p.checkProtection()
 	p.warnFilesystem()
 	spec := volumeSpec(p.plan, *p.pool, p.account.Definition)
 	wrong, refusals, ok := p.checkNew(ctx, &spec)

@@ -36,7 +36,7 @@ func TestVolumeReplacementWarnsOfLostData(t *testing.T) {
 	contains(t, "grown", warned(diags), nil)
 	other := map[string]tftypes.Value{"name": tftypes.NewValue(tftypes.String, "other"), "region": tftypes.NewValue(tftypes.String, "nbg1")}
 	_, diags = w.plan(volumeType, volume, with(other))
-	contains(t, "replaced", warned(diags), []string{dataIsLost, id, "What forces it: name, region."})
+	contains(t, "replaced", warned(diags), []string{dataIsLost, id, "What forces it: region."})
 	_, diags = w.plan(volumeType, volume, with(onInstances()))
 	contains(t, "taken from its instance", warned(diags), []string{`The volume's data goes with the instance: "data"`})
 	if strings.Contains(warned(diags), dataIsLost) {

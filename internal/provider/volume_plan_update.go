@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -23,7 +22,7 @@ func (p *volumePlan) update(ctx context.Context) {
 		p.plan.values["region"] = p.state.values["region"]
 	}
 	p.planPool()
-	for _, name := range []string{"name", "region", "kind", "network_id"} {
+	for _, name := range []string{"region", "kind", "network_id"} {
 		if p.changes(name) {
 			p.replace = append(p.replace, name)
 		}
@@ -31,6 +30,7 @@ func (p *volumePlan) update(ctx context.Context) {
 	if p.filesystem() {
 		p.replace = append(p.replace, "filesystem")
 	}
+	p.planName(ctx)
 	p.planInstances(ctx)
 	p.planSize(ctx)
 	if p.seen.Unfinished {
@@ -39,9 +39,10 @@ func (p *volumePlan) update(ctx context.Context) {
 	if p.imported() {
 		p.plan.setUnknown("claim")
 	}
-	p.refuseReplacement()
+	p.refuseReplacement(ctx)
 	p.warnReplacement(ctx)
 	p.warnRecorded()
+	p.checkProtection()
 	p.checkChanges()
 }
 
@@ -157,7 +158,9 @@ func (p *volumePlan) planSize(ctx context.Context) {
 	}
 	p.plan.setUnknown("observed_size_gib", "state", "message")
 	if p.pool != nil {
-		p.warnLimit(ctx, volumeSpec(p.plan, *p.pool, p.account.Definition))
+		spec := volumeSpec(p.plan, *p.pool, p.account.Definition)
+		spec.Marks.Key = p.state.text("id") // under which it is counted until it is renamed
+		p.warnLimit(ctx, spec)
 	}
 }
 
@@ -165,16 +168,6 @@ func (p *volumePlan) planSize(ctx context.Context) {
 func shrinks(name string, was, size int64) *backends.Error {
 	return wrongSize("The volume %q has %d GiB and can't shrink to %d.", name, was, size).
 		WithRemedy("Set size_gib = %d or more. For a smaller volume make another one, and copy the data.", was)
-}
-
-// refuseReplacement refuses to replace what this state never took over.
-func (p *volumePlan) refuseReplacement() {
-	if len(p.replace) == 0 || !p.imported() {
-		return
-	}
-	report(p.diags, backends.Errorf(backends.InvalidState, "The volume was imported and is not taken over yet, so it can't be replaced for a change of %s.",
-		strings.Join(p.replace, ", ")).
-		WithRemedy("Make the configuration match the volume and apply once, which takes it over; change it then."))
 }
 
 // checkChanges refuses what changes into something that no creation would take.
@@ -204,12 +197,9 @@ func (p *volumePlan) warnRecorded() {
 	if len(p.replace) > 0 {
 		return
 	}
-	names := []string{"description", "from_snapshot", "labels"}
-	for _, d := range p.resource.registry.All() {
-		if len(d.Manifest.Volume) > 0 {
-			names = append(names, d.Attribute())
-		}
-	}
+	names := []string{"description", "from_snapshot"}
+	names = append(names, p.recordedOptions()...)
+	p.warnLabelsStay()
 	if p.unrecorded() {
 		p.diags.AddAttributeWarning(path.Root("filesystem"), "Recorded only",
 			"What filesystem is on the volume was not recorded, as after an import. What filesystem says is recorded now; the volume is neither looked at nor formatted.")

@@ -28,13 +28,21 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 		report(&resp.Diagnostics, err)
 		return
 	}
+	if moved(state) {
+		noIdentity(ctx, resp.Identity)
+		return // nothing says which account it is in; the plan knows
+	}
 	setIdentity(ctx, resp.Identity, state.text("uri"), &resp.Diagnostics)
-	ref, account, err := r.data.open(reference.KindVolume, state.text("uri"))
+	ref, account, err := r.data.openRecorded(reference.KindVolume, state, "volume_id")
 	if err != nil {
 		report(&resp.Diagnostics, err)
 		return
 	}
-	v, err := account.ReadVolume(ctx, ref.PoolRef().ID(), kindOf(state), state.text("volume_id"))
+	kind := kindOf(state)
+	if state.isNull("kind") {
+		kind = "" // an older state's: either
+	}
+	v, err := account.ReadVolume(ctx, ref.PoolRef().ID(), kind, state.text("volume_id"))
 	switch {
 	case backends.HasCode(err, backends.NotFound) && wasDeleting(ctx, req.Private):
 		resp.State.RemoveResource(ctx) // the deletion took effect, though its end wasn't seen
@@ -60,6 +68,12 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 	}
 	seen := volumeSeen(ctx, req.Private)
 	was, asked := seen.Accepted, seen.Asked
+	lostOne := lostMarks(v.Marks, ref, state.text("claim"), true)
+	v.Marks.Doubled = v.Marks.Doubled || lostOne // they are to be written again
+	if lostOne || unfinished(v) && seen.Digest != "" && !seen.Unfinished {
+		warnLostMarks(&resp.Diagnostics, v.About())
+	}
+	volumeUnrecorded(state, v)
 	if state.isNull("size_gib") {
 		volumeImported(state, v)
 		was = acceptVolume(v)
@@ -84,12 +98,13 @@ func (r *volumeResource) Read(ctx context.Context, req resource.ReadRequest, res
 	if v.Marks.Managed {
 		state.setTruth("delete_with_instance", v.Marks.GoesWithMachine)
 	}
+	observeProtection(state, v, account)
 	if v.State == backends.StateReady && !unfinished(v) && v.SizeGiB < state.whole("size_gib") {
 		state.setWhole("size_gib", v.SizeGiB) // the plan grows it
 	}
 	warnForeign(&resp.Diagnostics, state, v, named)
 	resp.State.Raw = state.raw()
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, was, asked))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, state.text("id"), was, asked))...)
 }
 
 // owned tells whether a refresh may record what a volume shows. Where it may not,
@@ -169,11 +184,17 @@ func warnVolumeChanged(diags *diag.Diagnostics, state record, v backends.Volume,
 	}
 	var differ []string
 	compare := func(name, seen, before string) {
-		if seen != before && before != "" {
+		switch {
+		case seen == before || before == "":
+		case seen == "":
+			differ = append(differ, fmt.Sprintf("%s was %q and is gone", name, before))
+		default:
 			differ = append(differ, fmt.Sprintf("%s was %q and is %q", name, before, seen))
 		}
 	}
-	compare("name", v.Name, was.Name)
+	if !halfRenamed(v, state.text("id")) {
+		compare("name", v.Name, was.Name)
+	}
 	for _, k := range slices.Sorted(maps.Keys(state.textMap("labels"))) {
 		compare("the label "+k, v.Labels[k], was.Labels[k])
 	}

@@ -44,7 +44,7 @@ func (r *volumeResource) Schema(ctx context.Context, _ resource.SchemaRequest, r
 		attributes[d.Attribute()] = schema.SingleNestedAttribute{
 			Optional: true,
 			MarkdownDescription: "What only " + d.Title + " has. Allowed only where the pool's account is of this cloud. " +
-				"Read at creation; a later change is recorded, with a warning that it takes effect at the next creation.",
+				"Tags change in place; the rest is read at creation, and a later change is recorded, with a warning that it takes effect at the next creation.",
 			Attributes: resourceAttributes(d.Manifest.Volume),
 		}
 	}
@@ -66,7 +66,8 @@ func volumeInputs() map[string]schema.Attribute {
 		"name": schema.StringAttribute{
 			Required: true,
 			MarkdownDescription: "The volume's name in the cloud: 1 to 42 lower-case letters, digits and hyphens, a letter first and no hyphen last. " +
-				"A change replaces the volume, and its data is lost.",
+				"A change is in place where the cloud can rename a volume (Hetzner Cloud): the volume keeps its data and attachments, and `id` and `uri` follow the name. " +
+				"Elsewhere (DigitalOcean) it replaces the volume, and its data is lost; the plan says so.",
 			Validators: []validator.String{problemRule{"Choose a name such as data.", "a volume name", reference.VolumeNameProblem}},
 		},
 		"description": schema.StringAttribute{
@@ -132,7 +133,19 @@ func volumeInputs() map[string]schema.Attribute {
 		},
 		"labels": schema.MapAttribute{
 			ElementType: types.StringType, Optional: true,
-			MarkdownDescription: "Labels of the volume in the cloud, set by the call that makes it. A later change is recorded, with a warning that it takes effect at the next creation.",
+			MarkdownDescription: "Labels of the volume in the cloud, set by the call that makes it and changed in place. Only those that were set here are changed or taken off; " +
+				"others stay. `{}` is none; unset leaves them as they are. On DigitalOcean a label is the tag `key:value`, or `key` where the value is empty.",
+		},
+		"deletion_protection": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "`true` refuses plans that destroy or replace the volume, or destroy or replace an instance that it goes with, also those of other states: the cloud's own protection " +
+				"on Hetzner Cloud, a tag on DigitalOcean, which other tools don't heed. It is changed in place; set `false` and apply before you destroy the volume. " +
+				"A shared volume on DigitalOcean has no tags: there it is recorded in this state only. Unset leaves the protection as it is.",
+		},
+		"allow_replacement": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "`false` refuses plans that would replace the volume, and lose its data, for a change of one of its attributes or of its instance, or by `-replace`. " +
+				"Destroying it stays possible. Unset is `true`: it is replaced, and the plan warns.",
 		},
 	}
 }

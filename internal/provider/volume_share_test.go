@@ -180,27 +180,6 @@ func TestVolumeFromASnapshotWarnsOfAFilesystem(t *testing.T) {
 	}
 }
 
-// Deletion protection is UNSUPPORTED where the cloud has none, for a new instance and
-// for one that is changed; false asks for nothing.
-func TestInstanceProtectionWhereTheCloudHasNone(t *testing.T) {
-	o := newOcean(t, oceanemulator.Options{})
-	s := &spec{ocean: o, specCloud: specClouds()[1], wire: o.wire()}
-	made := s.make(instanceType, given{"deletion_protection": false})
-	for what, prior := range map[string]object{"a new one": s.wire.none(instanceType), "a change": made} {
-		_, diags := s.wire.plan(instanceType, prior, s.config(instanceType, given{"deletion_protection": true}))
-		if got := errorsOf(diags); !strings.HasPrefix(got, "UNSUPPORTED: DigitalOcean has no deletion protection.") {
-			t.Errorf("%s: %q", what, got)
-		}
-		if len(diags) != 1 || !strings.Contains(diags[0].Attribute.String(), "deletion_protection") {
-			t.Errorf("%s: at %v", what, diags)
-		}
-	}
-	hetzner := &spec{ocean: o, specCloud: specClouds()[0], wire: s.wire}
-	if got := hetzner.problems(instanceType, s.wire.none(instanceType), given{"deletion_protection": true}); got != "" {
-		t.Errorf("where the cloud has it: %s", got)
-	}
-}
-
 // With neither the pool nor the instances known, a plan can't replace the volume that
 // goes with its instance, and says what the apply may come to.
 func TestVolumePlanWarnsOfALossThatItCantPlan(t *testing.T) {

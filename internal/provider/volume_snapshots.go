@@ -8,28 +8,10 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reconcile"
-	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
 )
-
-// warnDestroyed warns where the destruction of a volume will be refused. What can't be
-// read is passed over: the destruction doesn't depend on it.
-func (r *volumeResource) warnDestroyed(ctx context.Context, stateRaw tftypes.Value, diags *diag.Diagnostics) {
-	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
-	defer cancel()
-	state, err := newRecord(stateRaw)
-	if err != nil || r.data == nil || lost(state) {
-		return
-	}
-	_, account, err := r.data.open(reference.KindVolume, state.text("uri"))
-	if err != nil {
-		return
-	}
-	warnSnapshots(ctx, diags, account, kindOf(state), state.text("name"), state.text("volume_id"))
-}
 
 // warnSnapshots warns of the snapshots of a share that is to be deleted: only a block
 // volume's outlive it. A share that has some is not deleted, since they would go too.

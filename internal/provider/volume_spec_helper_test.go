@@ -134,6 +134,8 @@ func (s *spec) config(resource string, more given) tftypes.Value {
 	switch resource {
 	case instanceType:
 		all = given{"name": "web-0", "pool": s.poolURI, "offer": s.offer, "image": s.image}
+	case attachmentType:
+		all = given{"volume": s.volumeURI("data")}
 	case snapshotType:
 		all = given{"name": "first", "volume": strings.Replace(s.poolURI, "/web?", "/web/volumes/data?", 1)}
 	}
@@ -150,6 +152,10 @@ func (s *spec) config(resource string, more given) tftypes.Value {
 			values[name] = tftypes.NewValue(tftypes.Bool, v)
 		case []string:
 			values[name] = onInstances(v...)["instances"]
+		case map[string]string:
+			values[name] = labelsValue(v)
+		case tftypes.Value:
+			values[name] = v
 		default:
 			s.t.Fatalf("%s: a value of the type %T", name, v)
 		}

@@ -44,6 +44,11 @@ func (r *volumeResource) Update(ctx context.Context, req resource.UpdateRequest,
 		report(&resp.Diagnostics, inAttribute("pool", config.text("pool"), err))
 		return
 	}
+	takesOver := moved(state)
+	if takesOver {
+		state = state.clone()
+		volumeNames(state, pool, state.text("name"))
+	}
 	u, err := r.change(ctx, volumeDifferenceOf(ctx, plan, state, config, req.Private), pool, account)
 	if err != nil {
 		report(&resp.Diagnostics, err)
@@ -56,7 +61,7 @@ func (r *volumeResource) Update(ctx context.Context, req resource.UpdateRequest,
 		return err
 	})
 	v := updated.Volume
-	if v.ID == "" {
+	if v.ID == "" || takesOver && err != nil && updated.Claim == "" {
 		r.reportUpdate(&resp.Diagnostics, err, plan, state)
 		return
 	}
@@ -70,7 +75,7 @@ func (r *volumeResource) Update(ctx context.Context, req resource.UpdateRequest,
 		out.setText("region", v.Region)
 		keepPromises(out, plan)
 	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, acceptVolume(v), asked))...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, observedKey, volumeMarks(v, out.text("id"), acceptVolume(v), asked))...)
 	resp.State.Raw = out.raw()
 	setIdentity(ctx, resp.Identity, out.text("uri"), &resp.Diagnostics)
 	r.reportUpdate(&resp.Diagnostics, err, plan, state)
@@ -92,17 +97,24 @@ func (r *volumeResource) change(ctx context.Context, is volumeDifference, pool r
 	spec := volumeSpec(plan, pool, account.Definition)
 	u := volumeUpdate{change: reconcile.VolumeChange{
 		VolumeOwned: volumeOwned(state, pool),
-		In:          pool, Spec: spec,
+		In:          pool, Spec: spec, Protect: volumeProtection(plan, account),
 	}}
-	if spec.Marks.Key != u.change.Key {
+	switch {
+	case pool.VolumeRef(state.text("name")).ID() != u.change.Key:
 		return u, backends.Errorf(backends.InvalidState, "pool turned out to name another pool than the volume's; nothing was changed.").
 			WithRemedy("Plan and apply again: with the pool known, the plan shows the replacement.")
+	case spec.Marks.Key != u.change.Key && !account.RenamesVolumes(spec.Kind):
+		return u, backends.Errorf(backends.InvalidState, "name turned out to be another name than the volume's, and %s can't rename a volume; nothing was changed.", account.Definition.Title).
+			WithRemedy("Plan and apply again: with the name known, the plan shows the replacement.")
+	}
+	if is.relabels(account) {
+		u.change.From = new(volumeSpec(state, pool, account.Definition))
 	}
 	if was := state.whole("size_gib"); spec.SizeGiB < was {
 		return u, shrinks(spec.Name, was, spec.SizeGiB)
 	}
 	// What it was made from doesn't change in place.
-	u.change.Spec.Marks.Digest = cmp.Or(is.seen.Digest, spec.Marks.Digest)
+	u.change.Spec.Marks.Digest = cmp.Or(is.seen.Digest, spec.Marks.Digest) // a rename writes it anew
 	u.had = recordedInstances(r.registry, state)
 	err := lookUp(ctx, account, u.had)
 	if err != nil {
@@ -139,6 +151,13 @@ func (u volumeUpdate) partly(plan, state record, updated reconcile.VolumeUpdated
 	v := updated.Volume
 	if updated.Claim == "" || v.Marks.Claim != updated.Claim {
 		return out, u.asked
+	}
+	if v.Marks.Key == u.change.Spec.Marks.Key && v.Marks.Key != u.change.Key {
+		out.values["name"] = plan.values["name"]
+		volumeNames(out, u.change.In, plan.text("name"))
+	}
+	if u.change.Protect != nil {
+		out.setTruth("deletion_protection", v.Protected)
 	}
 	named, asked := u.had, u.asked
 	if v.Kind != backends.SharedVolume {

@@ -177,7 +177,7 @@ func TestVolumeWarningsOfLostData(t *testing.T) {
 	says("the instance destroyed", resp.Diagnostics, "Volumes go with the machine", `"data" (`+id+`)`)
 
 	// A replacement plans twice; the cores show the warnings of the first time.
-	_, diags = w.plan(instanceType, instance, instanceConfig(w, map[string]tftypes.Value{"offer": tftypes.NewValue(tftypes.String, "cx33")}))
+	_, diags = w.plan(instanceType, instance, instanceConfig(w, map[string]tftypes.Value{"image": tftypes.NewValue(tftypes.String, "debian-12")}))
 	says("the instance replaced", diags, "Volumes go with the machine", `"data" (`+id+`)`)
 
 	cloud.lose()

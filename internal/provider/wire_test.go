@@ -132,7 +132,7 @@ func (w *wire) plan(resource string, prior object, config tftypes.Value) (object
 // where the configuration is null.
 var computed = map[string]bool{
 	"id": true, "uri": true, "claim": true, "machine_id": true, "urn": true, "state": true, "message": true, "image_id": true, "addresses": true,
-	"ipv4": true, "ipv6": true, "private_ipv4": true, "address": true, "price_per_hour": true, "currency": true,
+	"ipv4": true, "ipv6": true, "private_ipv4": true, "address": true, "price_per_hour": true, "currency": true, "offer_actual": true,
 	"snapshot_id": true, "size_gib": true, "created_at": true,
 	"volume_id": true, "observed_size_gib": true, "device": true, "attachments": true, "mount": true, "kind": true, "delete_with_instance": true,
 	"region": true, "power": true, "on_image_change": true, "on_user_data_change": true,

@@ -50,7 +50,7 @@ func TestDeleteTouchesNothingThatIsNotOurs(t *testing.T) {
 	}{
 		"unmarked":                  {marks: func(m *backends.Marks) { *m = backends.Marks{} }, code: backends.AccessDenied},
 		"claimed anew":              {marks: func(m *backends.Marks) { m.Claim = "other" }, left: true},
-		"another resource's":        {marks: func(m *backends.Marks) { m.Key = "inst_other" }, left: true},
+		"another resource's":        {marks: func(m *backends.Marks) { m.Key, m.Claim = "inst_other", "other" }, left: true},
 		"imported, never taken":     {marks: func(*backends.Marks) {}, claim: "none", code: backends.InvalidState},
 		"imported another's, again": {marks: func(m *backends.Marks) { m.Claim = "other" }, claim: "none", code: backends.InvalidState},
 	} {

@@ -21,28 +21,38 @@ type Ownership int
 
 // The kinds of ownership.
 const (
-	Ours      Ownership = iota // it carries our claim
+	Ours      Ownership = iota // it carries our claim, and no other key
 	Unclaimed                  // it is managed and ours by key, and nobody's claim is on it
 	Theirs                     // someone else's claim is on it
 	Unmarked                   // it carries no marks of ours at all
-	Foreign                    // it carries another key: it is another resource's
+	Foreign                    // it carries another key and not our claim: it is another resource's
 )
 
 // Own compares an object's marks with the key and claim of a state. An empty
-// claim is a state that never took the object: an import.
+// claim is a state that never took the object: an import. What carries our claim is
+// ours under any key: the key follows the name, and a rename that was cut off has
+// changed it in the cloud and not in the state.
 func Own(m backends.Marks, key, claim string) Ownership {
 	switch {
-	case !m.Managed && m.Key == "" && m.Claim == "":
+	case m.Key == "" && m.Claim == "":
 		return Unmarked
-	case m.Key != key:
+	case m.Claim != "" && m.Claim == claim:
+		return Ours
+	case !m.Carries(key):
 		return Foreign
 	case m.Claim == "":
 		return Unclaimed
-	case m.Claim == claim:
-		return Ours
 	default:
 		return Theirs
 	}
+}
+
+// LostMarks tells whether marks of an object of ours are gone, or others than they were
+// written: someone changed labels or tags by hand. Without its key or pool an object isn't
+// found by a run whose state was lost. Another key is none that was lost: see [Own].
+func LostMarks(have, wanted backends.Marks) bool {
+	return have.Managed && !have.Fixed && (have.Key == "" && wanted.Key != "" || have.Account != wanted.Account || have.Pool != wanted.Pool ||
+		have.Volume != wanted.Volume || have.Digest == "" && wanted.Digest != "")
 }
 
 // claim is a fresh claim as an object of the kind carries it.
@@ -109,7 +119,7 @@ func (k *kind[T]) own(ctx context.Context, object T, o Owned, marks backends.Mar
 	switch {
 	case k.isStrangers(a, o):
 		return object, o.Claim, k.reader.gone(a.ID)
-	case own == Ours:
+	case own == Ours && !LostMarks(a.Marks, marks):
 		return object, o.Claim, nil
 	case own == Foreign:
 		return object, o.Claim, anothers(object)
@@ -124,6 +134,13 @@ func (k *kind[T]) own(ctx context.Context, object T, o Owned, marks backends.Mar
 	}
 	marks.Managed = true
 	marks.Claim = cmp.Or(o.Claim, NewClaim()) // a label that someone removed is put back
+	if own == Ours {
+		marks.Key = cmp.Or(a.Marks.Key, marks.Key)
+		marks.Complete, marks.GoesWithMachine = a.Marks.Complete, a.Marks.GoesWithMachine
+		marks.Digest = cmp.Or(a.Marks.Digest, marks.Digest)
+		mended, err := k.write(ctx, object, marks)
+		return mended, o.Claim, err
+	}
 	if own == Unmarked {
 		// It is not half made: nobody but its owner knows how it was made.
 		marks.Complete = true

@@ -43,6 +43,8 @@ type cloud struct {
 	hidden       bool   // gets and lists show nothing, names are taken all the same
 	reinstalled  int
 	afterMake    func() // under c.mu
+	soldOut      []string
+	as           backends.Backend // what the definition makes; nil: the cloud itself
 }
 
 type cloudMachine struct {
@@ -143,6 +145,9 @@ func (c *cloud) MakeMachine(ctx context.Context, spec backends.MachineSpec) (bac
 	c.count("make")
 	if ctx.Err() != nil {
 		return backends.Machine{}, ctx.Err()
+	}
+	if slices.Contains(c.soldOut, spec.Offer) {
+		return backends.Machine{}, noRoom(spec.Offer)
 	}
 	if c.unique {
 		for id := range c.machines {
@@ -298,12 +303,23 @@ func (c *cloud) Diagnose(_ context.Context, m backends.Machine) error {
 	return c.actionFailed
 }
 
+func noRoom(offer string) *backends.Error {
+	e := backends.Errorf(backends.ProviderError, "No room for %s.", offer)
+	e.Reason = backends.ReasonCapacity
+	return e
+}
+
 // definition registers the cloud.
 func (c *cloud) definition() *backends.Definition {
 	return &backends.Definition{
 		ID: "test-cloud", Title: "Test Cloud", Version: "1.0.0", Provides: []backends.Kind{backends.KindVPS},
 		Region: func(backends.Values) string { return "here" },
-		Create: func(backends.Values, backends.Environment) (backends.Backend, error) { return c, nil },
+		Create: func(backends.Values, backends.Environment) (backends.Backend, error) {
+			if c.as != nil {
+				return c.as, nil
+			}
+			return c, nil
+		},
 	}
 }
 

@@ -188,18 +188,24 @@ func (c *creation[T]) make(ctx context.Context) (*T, error) {
 }
 
 // nameTaken is nil while the one that has the name may be ours, and the lists only
-// lag behind it.
+// lag behind it. It may be, also where the cloud shows nobody who has it.
 func (c *creation[T]) nameTaken(ctx context.Context, taken *backends.NameTaken) error {
-	m := taken.Holder.Marks
-	if m.Key != c.recipe.marks.Key || !(backends.Filter{Pool: c.pool}).Holds(m) {
-		return taken
+	holder := taken.Holder
+	refusal := error(taken)
+	if holder.ID == "" {
+		refusal = taken.Unwrap()
+	} else if m := holder.Marks; m.Key != c.recipe.marks.Key || !(backends.Filter{Pool: c.pool}).Holds(m) {
+		return refusal
 	}
 	if c.taken.IsZero() {
 		c.taken = time.Now()
 	} else if time.Since(c.taken) > c.reader.lags.list {
-		return taken
+		return refusal
 	}
-	if _, err := c.ask(ctx, taken.Holder.ID); err != nil && !backends.HasCode(err, backends.NotFound) {
+	if holder.ID == "" {
+		return nil
+	}
+	if _, err := c.ask(ctx, holder.ID); err != nil && !backends.HasCode(err, backends.NotFound) {
 		return err
 	}
 	return nil

@@ -82,10 +82,7 @@ func (k *kind[T]) erase(ctx context.Context, pool string, object T, call func(co
 	a := object.About()
 	if a.State != backends.StateDeleting {
 		if a.Protected {
-			e := backends.Errorf(backends.InvalidState, "The %s %q (%s) has deletion protection.", a.Noun, a.Name, a.ID).
-				WithRemedy("Lift the protection, then destroy it: for an instance set deletion_protection = false and apply.")
-			e.Reason = backends.ReasonProtected
-			return e
+			return protected(object)
 		}
 		grace, cancel := backends.Grace(ctx)
 		err := call(grace, object)
@@ -107,6 +104,16 @@ func (k *kind[T]) erase(ctx context.Context, pool string, object T, call func(co
 	}
 	k.forget(ctx, pool, a.Marks)
 	return nil
+}
+
+// protected refuses to delete what has deletion protection.
+func protected(object backends.Object) *backends.Error {
+	a := object.About()
+	e := backends.Errorf(backends.InvalidState, "The %s %q (%s) has deletion protection.", a.Noun, a.Name, a.ID).
+		WithRemedy("Lift the protection, then destroy it: set deletion_protection = false and apply. A resource that is tainted is untainted first.")
+	e.Reason = backends.ReasonProtected
+	e.Details = map[string]any{a.Noun + "_id": a.ID}
+	return e
 }
 
 // confirmGone asks for the object itself, since "not found" to a deletion may come

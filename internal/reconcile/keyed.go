@@ -49,3 +49,21 @@ func (k *keyed) lock(ctx context.Context, key string) (unlock func(), err error)
 		return nil, context.Cause(ctx)
 	}
 }
+
+// lockBoth waits for two locks, which may be the same. They are taken in one order, so
+// that two who want each other's never wait for each other.
+func (k *keyed) lockBoth(ctx context.Context, a, b string) (unlock func(), err error) {
+	if a == b {
+		return k.lock(ctx, a)
+	}
+	first, err := k.lock(ctx, min(a, b))
+	if err != nil {
+		return nil, err
+	}
+	second, err := k.lock(ctx, max(a, b))
+	if err != nil {
+		first()
+		return nil, err
+	}
+	return func() { second(); first() }, nil
+}

@@ -90,6 +90,21 @@ func (a *Account) Fits(ctx context.Context, pool reference.Reference, key string
 	return err
 }
 
+// ReserveResize books what a machine costs that is resized to a dearer offer, and fails
+// with QUOTA_EXCEEDED where the pool's limit of the price doesn't allow it. The machine
+// is there, so the limit of their number isn't asked.
+func (a *Account) ReserveResize(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) (
+	release func(), err error) {
+	pool.Limits.Instances = nil
+	return a.Reserve(ctx, pool, key, offer)
+}
+
+// FitsResize is Fits for a machine that is resized.
+func (a *Account) FitsResize(ctx context.Context, pool reference.Reference, key string, offer *backends.Offer) error {
+	pool.Limits.Instances = nil
+	return a.Fits(ctx, pool, key, offer)
+}
+
 // PlanVolume is Plan for a volume, which counts with the size that it has or will
 // have.
 func (a *Account) PlanVolume(ctx context.Context, pool reference.Reference, key string, sizeGiB int64) error {
@@ -141,7 +156,7 @@ func (k *kind[T]) held(ctx context.Context, poolID, key string) (map[string]T, e
 	}
 	others, err := k.reader.list(ctx, backends.Filter{Pool: poolID}, time.Now().Add(-lookUpAge), func(o T) bool {
 		a := o.About()
-		return a.Marks.Key != key && !a.Going()
+		return !a.Marks.Carries(key) && !a.Going()
 	})
 	switch {
 	case k.optional && backends.HasReason(err, backends.ReasonPermission):

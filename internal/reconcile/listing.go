@@ -79,14 +79,6 @@ func (f *flight) join(id string) {
 	}
 }
 
-// errFor is the flight's failure for one who waited for it, unless he was served.
-func (f *flight) errFor(served bool) error {
-	if served {
-		return nil
-	}
-	return f.err
-}
-
 // leave takes one away who gave up; r.mu is held.
 func (f *flight) leave(id string) {
 	f.waiting--
@@ -161,8 +153,11 @@ func (r *reader[T]) look(ctx context.Context, filter backends.Filter, id string,
 			take(l)
 		}
 		r.mu.Unlock()
-		if served || f.err != nil {
-			return f.errFor(served)
+		switch {
+		case served:
+			return nil
+		case f.err != nil:
+			return f.err
 		}
 	}
 }

@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 	"github.com/better-compute/terraform-provider-bettercompute/internal/reference"
@@ -16,7 +17,14 @@ type Wish struct {
 	// Spec is the machine; its marks are set but for Complete. Its claim is fresh: the
 	// same key and claim again is a retry and yields the same machine.
 	Spec backends.MachineSpec
-	// Offer is the spec's offer in the catalog, for limits on prices; may be nil.
+	// Fallbacks are offers that are tried, in their order, where the cloud has no room
+	// for the spec's. A machine that was made with one of them is what was wanted.
+	Fallbacks []string
+	// SoldOut are those of its offers that the catalog says there is no room for. They
+	// are passed over.
+	SoldOut []string
+	// Offer is the dearest of those offers in the catalog, for limits on prices; may be
+	// nil.
 	Offer *backends.Offer
 	// Protect is the wish for deletion protection at an adoption; nil leaves it alone.
 	Protect *bool
@@ -48,8 +56,10 @@ func (a *Account) Create(ctx context.Context, w Wish) (Created, error) {
 		reserve: func(ctx context.Context) (func(), error) {
 			return a.Reserve(ctx, w.Pool, w.Spec.Marks.Key, w.Offer)
 		},
-		make:    func(ctx context.Context) (backends.Machine, error) { return a.Backend.MakeMachine(ctx, w.Spec) },
-		prepare: a.prepareMachine(pool, w.Spec),
+		make: func(ctx context.Context) (backends.Machine, error) { return a.makeMachine(ctx, w) },
+		prepare: func(ctx context.Context, m backends.Machine) (backends.Machine, error) {
+			return a.prepareMachine(pool, w.madeAs(m))(ctx, m)
+		},
 		lift: func(ctx context.Context, m backends.Machine) (backends.Machine, error) {
 			if !m.Protected {
 				return m, nil
@@ -57,7 +67,7 @@ func (a *Account) Create(ctx context.Context, w Wish) (Created, error) {
 			return a.protect(ctx, m, false)
 		},
 		differs: func(m backends.Machine) []backends.DigestField {
-			if m.Offer != "" && w.Spec.Offer != "" && m.Offer != w.Spec.Offer {
+			if m.Offer != "" && w.Spec.Offer != "" && m.Offer != w.madeAs(m).Offer {
 				return []backends.DigestField{backends.DigestOffer} // it was resized
 			}
 			return nil
@@ -67,6 +77,63 @@ func (a *Account) Create(ctx context.Context, w Wish) (Created, error) {
 		},
 	})
 	return Created{Machine: made.object, Adopted: made.adopted, AsWanted: made.asWanted}, err
+}
+
+// makeMachine makes the machine with the first of its offers that the cloud has room
+// for. One that may be being made all the same is not made again.
+func (a *Account) makeMachine(ctx context.Context, w Wish) (backends.Machine, error) {
+	spec := w.Spec
+	offers := slices.DeleteFunc(append([]string{spec.Offer}, w.Fallbacks...), func(offer string) bool {
+		return slices.Contains(w.SoldOut, offer)
+	})
+	for i, offer := range offers {
+		spec.Offer = offer
+		m, err := a.Backend.MakeMachine(ctx, spec)
+		if e := backends.AsError(err); i == len(offers)-1 || m.ID != "" || e == nil || e.Ambiguous || e.Reason != backends.ReasonCapacity {
+			return m, err
+		}
+	}
+	return a.Backend.MakeMachine(ctx, w.Spec) // all are sold out: it says so itself
+}
+
+// OfferOf is the offer of a machine in the catalog; nil where it isn't there, or the
+// catalog can't be read.
+func (a *Account) OfferOf(ctx context.Context, m backends.Machine) *backends.Offer {
+	return a.offer(ctx, m.Offer, m.Region)
+}
+
+func (a *Account) offer(ctx context.Context, id, region string) *backends.Offer {
+	offers, err := a.Backend.Offers(ctx, backends.OfferQuery{Region: region, Withdrawn: true})
+	if err != nil {
+		return nil
+	}
+	for _, o := range offers {
+		if o.ID == id {
+			return &o
+		}
+	}
+	return nil
+}
+
+// Dearer is an offer in the catalog, if it costs more than the one that a machine has,
+// as far as prices can be told; else nil.
+func (a *Account) Dearer(ctx context.Context, had, offer, region string) *backends.Offer {
+	is := a.offer(ctx, offer, region)
+	was := a.offer(ctx, had, region)
+	if is == nil || is.PricePerHour == nil || was != nil && was.PricePerHour != nil && is.PricePerHour.Cmp(was.PricePerHour) <= 0 {
+		return nil
+	}
+	return is
+}
+
+// madeAs is the spec with the offer that a machine was made with, where that is one of
+// the wish.
+func (w Wish) madeAs(m backends.Machine) backends.MachineSpec {
+	spec := w.Spec
+	if slices.Contains(w.Fallbacks, m.Offer) {
+		spec.Offer = m.Offer
+	}
+	return spec
 }
 
 // prepareMachine brings a machine to completion: what making left to do, the wait,
@@ -102,11 +169,15 @@ func (a *Account) adoptedMachine(ctx context.Context, pool string, m backends.Ma
 		}
 		m = protected
 	}
-	want := wantedState(w.Spec.Start)
-	if m.State == want || (m.State != backends.StateRunning && m.State != backends.StateStopped) {
-		return m, nil
+	claim, want := m.Marks.Claim, wantedState(w.Spec.Start)
+	settled, err := a.settle(ctx, pool, claim, m)
+	if settled.ID != "" {
+		m = settled
 	}
-	return a.powerTo(ctx, pool, m.Marks.Claim, m, want)
+	if err != nil || m.State == want || (m.State != backends.StateRunning && m.State != backends.StateStopped) {
+		return m, err
+	}
+	return a.powerTo(ctx, pool, claim, m, want)
 }
 
 func (a *Account) protect(ctx context.Context, m backends.Machine, on bool) (backends.Machine, error) {

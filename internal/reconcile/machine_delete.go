@@ -6,6 +6,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -24,6 +25,13 @@ func (a *Account) Delete(ctx context.Context, o Owned) (left bool, err error) {
 	m, left, err := a.machines.ownToDelete(ctx, o)
 	if m == nil || left || err != nil {
 		return left, err
+	}
+	if m.Protected && !m.Marks.Complete { // it was never what it should be, and whoever made it gives it up
+		lifted, err := a.protect(ctx, *m, false)
+		if err != nil {
+			return false, err
+		}
+		m = &lifted
 	}
 	going, err := a.deleteMachine(ctx, o.Pool, *m)
 	if err != nil {
@@ -46,10 +54,19 @@ func (a *Account) deleteMachine(ctx context.Context, pool string, m backends.Mac
 		return nil, err
 	}
 	defer unlock()
+	if m.Protected && !m.Marks.Complete {
+		// Its making never came to its end, and the protection is a part of that.
+		if m, err = a.protect(ctx, m, false); err != nil {
+			return nil, err
+		}
+	}
 	d, selective := a.Backend.(backends.SelectiveDestroyer)
 	for try := 0; ; try++ {
 		if going, err = a.confirmGoing(ctx, m.ID); err != nil {
 			return nil, err
+		}
+		if i := slices.IndexFunc(going, func(v backends.Volume) bool { return v.Protected }); i >= 0 {
+			return nil, GoesProtected(m, going[i])
 		}
 		call := a.Backend.DeleteMachine
 		if selective && len(going) > 0 {
@@ -62,6 +79,17 @@ func (a *Account) deleteMachine(ctx context.Context, pool string, m backends.Mac
 		}
 		return going, err
 	}
+}
+
+// GoesProtected refuses to delete a machine together with a volume that has deletion
+// protection.
+func GoesProtected(m backends.Machine, v backends.Volume) *backends.Error {
+	e := backends.Errorf(backends.InvalidState, "The machine %q (%s) isn't deleted: the volume %q (%s), which goes with it (delete_with_instance), has deletion protection.",
+		m.Name, m.ID, v.Name, v.ID).
+		WithRemedy("To keep the volume, set its delete_with_instance = false and apply that first; to let it go, set its deletion_protection = false and apply that first.")
+	e.Reason = backends.ReasonProtected
+	e.Details = map[string]any{"machine_id": m.ID, "volume_id": v.ID}
+	return e
 }
 
 // goingTries bounds how often the volumes that go with a machine are looked up anew.

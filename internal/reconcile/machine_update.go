@@ -22,6 +22,9 @@ type Change struct {
 	// Reinstall puts Spec.Image on the machine and wipes its disk; with
 	// ReinstallUserData the guest also gets Spec's user data.
 	Reinstall, ReinstallUserData bool
+	// Edits is what is changed in place besides. Another key in Spec is a rename, which
+	// an edit carries out.
+	Edits
 }
 
 // Updated is what became of a change, also when only a part succeeded.
@@ -34,25 +37,55 @@ type Updated struct {
 	// Reinstalled: the disk was wiped, so the new image and user data must be
 	// recorded, or the next update would wipe it again.
 	Reinstalled bool
+	// Edited: the name, labels, network and options are those of the change; Resized:
+	// so is the offer.
+	Edited, Resized bool
+	// Begun: the machine is ours and complete, and something was to be done to it. With an
+	// error the rest has yet to be.
+	Begun bool
+	// Tried: an edit was begun, so that the machine may have something of it.
+	Tried bool
 }
 
 // Update brings a machine to what a change wants, in place. A machine that a state
-// has imported is claimed first.
+// has imported is claimed first. One that is to be reinstalled, and is gone since its
+// own reinstallation destroyed it, is made again where it was (see remake).
 func (a *Account) Update(ctx context.Context, c Change) (Updated, error) {
 	ctx = backends.Operation(ctx)
-	out := Updated{Claim: c.Claim}
+	unlockKeys, err := a.shared.keys.lockBoth(ctx, c.Key, c.Spec.Marks.Key)
+	if err != nil {
+		return Updated{Claim: c.Claim}, err
+	}
+	defer unlockKeys()
 	unlock, err := a.machines.lock(ctx, c.ID)
 	if err != nil {
-		return out, err
+		return Updated{Claim: c.Claim}, err
 	}
 	defer unlock()
 	if c.Claim != "" {
 		a.shared.claims.Store(c.Claim, true)
 	}
+	out, err := a.update(ctx, c)
+	if c.Reinstall && backends.HasCode(err, backends.NotFound) {
+		return a.remake(ctx, c, out, err)
+	}
+	return out, err
+}
+
+// update is Update of a machine that is there. It is locked by the caller.
+func (a *Account) update(ctx context.Context, c Change) (out Updated, err error) {
+	out.Claim = c.Claim
 	if out.Machine, err = a.machines.current(ctx, c.Pool, c.ID); err != nil {
 		return Updated{Claim: c.Claim}, err
 	}
-	if out.Machine, out.Claim, err = a.machines.own(ctx, out.Machine, c.Owned, c.Spec.Marks); err != nil {
+	marks := c.Spec.Marks
+	if c.renames() {
+		if err := a.NameIsFree(ctx, c.Pool, marks.Key, c.Spec.Name, c.ID); err != nil {
+			return out, err
+		}
+		marks.Key = c.Key // until it has the name
+	}
+	if out.Machine, out.Claim, err = a.machines.own(ctx, out.Machine, c.Owned, marks); err != nil {
 		return out, err
 	}
 	if !out.Machine.Marks.Complete {
@@ -60,7 +93,9 @@ func (a *Account) Update(ctx context.Context, c Change) (Updated, error) {
 			return out, err
 		}
 	}
-	return out, a.converge(ctx, &out, c)
+	out.Begun = true
+	err = a.converge(ctx, &out, c)
+	return out, err
 }
 
 // converge does what differs, one after the other.
@@ -81,10 +116,14 @@ func (a *Account) converge(ctx context.Context, out *Updated, c Change) (err err
 			return err
 		}
 	}
+	if err := a.rework(ctx, out, c); err != nil {
+		return err
+	}
 	if err := protect(true); err != nil {
 		return err
 	}
-	if c.Power {
+	// A resize that an earlier run began may start the machine whenever it ends.
+	if c.Power || c.Resize {
 		if out.Machine, err = a.settle(ctx, c.Pool, out.Claim, out.Machine); err != nil {
 			return err
 		}

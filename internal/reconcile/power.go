@@ -48,7 +48,7 @@ func (a *Account) powerTo(ctx context.Context, pool, claim string, m backends.Ma
 
 // settle waits until a machine is neither on its way up nor down.
 func (a *Account) settle(ctx context.Context, pool, claim string, m backends.Machine) (backends.Machine, error) {
-	if m.State == backends.StateRunning || m.State == backends.StateStopped {
+	if m.State != backends.StatePending {
 		return m, nil
 	}
 	return a.machines.await(ctx, pool, m, func(m backends.Machine, missing bool) (bool, error) {

@@ -81,7 +81,7 @@ func (r *reader[T]) byKeyShowing(ctx context.Context, filter backends.Filter, ke
 		return found, false, err
 	}
 	take := func(l *listing[T]) {
-		found = r.wanted(filter, l, func(o T) bool { return o.About().Marks.Key == key })
+		found = r.wanted(filter, l, func(o T) bool { return o.About().Marks.Carries(key) })
 		_, listed = l.objects[id]
 	}
 	r.mu.Lock()

@@ -18,6 +18,8 @@ type VolumeWish struct {
 	Spec backends.VolumeSpec
 	// Machines are the cloud's ids of machines to attach a block volume to.
 	Machines []string
+	// Protect is the wish for deletion protection; nil leaves it alone.
+	Protect *bool
 	// Refusal is why the volume can't be made now; nil when it can. It doesn't keep
 	// what exists from being taken up or over.
 	Refusal error
@@ -91,13 +93,20 @@ func (a *Account) Device(kind backends.VolumeKind, name string) string {
 }
 
 // ReadVolume is a volume of a pool as a recent list shows it, for a refresh.
-// NOT_FOUND when it is gone.
+// NOT_FOUND when it is gone. Without a kind both are looked through.
 func (a *Account) ReadVolume(ctx context.Context, pool string, kind backends.VolumeKind, id string) (backends.Volume, error) {
-	k, err := a.needVolumes(kind)
-	if err != nil {
-		return backends.Volume{}, err
+	err := error(a.noVolumes(kind))
+	for _, each := range volumeKinds(kind) {
+		k := a.volumesOf(each)
+		if k == nil {
+			continue
+		}
+		var v backends.Volume
+		if v, err = k.refresh(ctx, pool, id); !backends.HasCode(err, backends.NotFound) {
+			return v, err
+		}
 	}
-	return k.refresh(ctx, pool, id)
+	return backends.Volume{}, err
 }
 
 // FindVolume is the volume of a pool that carries a key, as a recent list shows it;
@@ -166,8 +175,9 @@ func (a *Account) CreateVolume(ctx context.Context, w VolumeWish) (VolumeCreated
 		},
 		make: func(ctx context.Context) (backends.Volume, error) { return store.Make(ctx, w.Spec) },
 		prepare: func(ctx context.Context, v backends.Volume) (backends.Volume, error) {
-			return a.prepareVolume(ctx, pool, v, w.Spec, w.Machines)
+			return a.prepareVolume(ctx, pool, v, w)
 		},
+		lift: a.liftProtection,
 		differs: func(v backends.Volume) []backends.DigestField {
 			if v.SizeGiB > w.Spec.SizeGiB {
 				return []backends.DigestField{backends.DigestSize}
@@ -184,17 +194,22 @@ func (a *Account) CreateVolume(ctx context.Context, w VolumeWish) (VolumeCreated
 // prepareVolume brings a volume that carries our claim to what is wanted, all but
 // the completion mark. A half-made volume of a dead run may hang on a machine
 // already; it is nobody else's, so it is detached from any other.
-func (a *Account) prepareVolume(ctx context.Context, pool string, v backends.Volume, spec backends.VolumeSpec,
-	machines []string) (backends.Volume, error) {
+// Protection comes last: what fails before can be deleted.
+func (a *Account) prepareVolume(ctx context.Context, pool string, v backends.Volume, w VolumeWish) (backends.Volume, error) {
 	k := a.volumesOf(v.Kind)
 	v, err := k.awaitReady(ctx, pool, v)
 	if err != nil {
 		return v, err
 	}
-	if v, err = a.grow(ctx, pool, v, spec.SizeGiB); err != nil || v.Kind == backends.SharedVolume {
+	if v, err = a.grow(ctx, pool, v, w.Spec.SizeGiB); err != nil {
 		return v, err
 	}
-	return a.attachOnly(ctx, pool, v, machines, v.Machines)
+	if v.Kind != backends.SharedVolume {
+		if v, err = a.attachOnly(ctx, pool, v, w.Machines, v.Machines); err != nil {
+			return v, err
+		}
+	}
+	return a.protectVolume(ctx, v, w.Protect)
 }
 
 // adoptedVolume brings a complete volume that was taken over to what is wanted. What
@@ -209,10 +224,13 @@ func (a *Account) adoptedVolume(ctx context.Context, pool string, v backends.Vol
 		v = marked
 	}
 	v, err := a.grow(ctx, pool, v, w.Spec.SizeGiB)
-	if err != nil || v.Kind == backends.SharedVolume || len(w.Machines) == 0 {
+	if err == nil && v.Kind != backends.SharedVolume && len(w.Machines) > 0 {
+		v, err = a.attachOnly(ctx, pool, v, w.Machines, nil)
+	}
+	if err != nil {
 		return v, err
 	}
-	return a.attachOnly(ctx, pool, v, w.Machines, nil)
+	return a.protectVolume(ctx, v, w.Protect)
 }
 
 // CanMark tells whether a volume that something else made can become ours.

@@ -34,6 +34,15 @@ func (a *Account) DeleteVolume(ctx context.Context, o VolumeOwned, release []str
 		return false, err
 	}
 	defer unlockVolume()
+	switch {
+	case !v.Protected || v.About().Going():
+	case v.Marks.Complete || v.Marks.Fixed:
+		return false, protected(v) // before it is detached
+	default: // it was never what it should be, and whoever made it gives it up
+		if v, err = a.liftProtection(ctx, v); err != nil {
+			return false, err
+		}
+	}
 	for _, m := range v.Machines {
 		if !slices.Contains(release, m) {
 			e := backends.Errorf(backends.InvalidState, "The volume %q is attached to a machine that instances doesn't name. "+

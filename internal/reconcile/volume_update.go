@@ -22,6 +22,10 @@ type VolumeChange struct {
 	Machines *[]string
 	// Release are the machines that it may be detached from: those the plan showed.
 	Release []string
+	// From is the wish whose labels the volume may have; nil leaves labels alone.
+	From *backends.VolumeSpec
+	// Protect switches deletion protection; nil leaves it alone.
+	Protect *bool
 }
 
 // VolumeUpdated is what became of a change, also when only a part succeeded. Claim
@@ -31,14 +35,22 @@ type VolumeUpdated struct {
 	Claim  string
 }
 
-// UpdateVolume brings a volume to what a change wants, in place: marks, attachments
-// (detached first), size. A volume that a state has imported is claimed first.
+// UpdateVolume brings a volume to what a change wants, in place: name, marks, labels,
+// protection, attachments (detached first), size. A volume that a state has imported is
+// claimed first. Another key in Spec than the change's own is a rename.
 func (a *Account) UpdateVolume(ctx context.Context, c VolumeChange) (VolumeUpdated, error) {
 	ctx = backends.Operation(ctx)
 	out := VolumeUpdated{Claim: c.Claim}
 	k, err := a.needVolumes(c.Kind)
 	if err != nil {
 		return out, err
+	}
+	if c.Key != c.Spec.Marks.Key {
+		unlockKeys, err := a.shared.keys.lockBoth(ctx, c.Key, c.Spec.Marks.Key)
+		if err != nil {
+			return out, err
+		}
+		defer unlockKeys()
 	}
 	unlock, err := k.lock(ctx, c.ID)
 	if err != nil {
@@ -52,7 +64,9 @@ func (a *Account) UpdateVolume(ctx context.Context, c VolumeChange) (VolumeUpdat
 	if err != nil {
 		return out, err
 	}
-	out.Volume, out.Claim, err = k.own(ctx, v, c.Owned, c.Spec.Marks)
+	marks := c.Spec.Marks
+	marks.Key = c.Key // until it has the name
+	out.Volume, out.Claim, err = k.own(ctx, v, c.Owned, marks)
 	if err != nil {
 		return out, err
 	}
@@ -67,7 +81,16 @@ func (a *Account) UpdateVolume(ctx context.Context, c VolumeChange) (VolumeUpdat
 	if out.Volume, err = k.awaitReady(ctx, c.Pool, out.Volume); err != nil {
 		return out, err
 	}
+	if out.Volume, err = a.renameVolume(ctx, &c, out.Volume); err != nil {
+		return out, err
+	}
 	if out.Volume, err = k.remark(ctx, out.Volume, c.Spec.Marks); err != nil {
+		return out, err
+	}
+	if out.Volume, err = a.relabelVolume(ctx, c, out.Volume); err != nil {
+		return out, err
+	}
+	if out.Volume, err = a.protectVolume(ctx, out.Volume, c.Protect); err != nil {
 		return out, err
 	}
 	if c.Machines != nil && c.Kind != backends.SharedVolume {
@@ -95,7 +118,7 @@ func (a *Account) growWithin(ctx context.Context, c VolumeChange, v backends.Vol
 	if v.SizeGiB >= c.Spec.SizeGiB {
 		return v, nil
 	}
-	release, err := a.reserve(ctx, &a.shared.booked, c.In, c.Key, booking{diskGiB: c.Spec.SizeGiB})
+	release, err := a.reserve(ctx, &a.shared.booked, c.In, c.Spec.Marks.Key, booking{diskGiB: c.Spec.SizeGiB})
 	if err != nil {
 		return v, err
 	}

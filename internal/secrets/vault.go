@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -201,16 +202,34 @@ func newVaultClient(c VaultConfig) (*api.Client, error) {
 // maxVaultAnswer bounds an answer in bytes: a secret of Vault's is at most 1 MiB.
 const maxVaultAnswer = 2 << 20
 
-// bounded is a transport whose answers have a bound.
+// bounded is a transport whose answers have a bound, and lead to no other server: the
+// client would follow a redirect, and take the token along.
 type bounded struct{ base http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.base.RoundTrip(r)
-	if err == nil {
-		answer.Body = http.MaxBytesReader(nil, answer.Body, maxVaultAnswer)
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	if answer.StatusCode >= http.StatusMultipleChoices && answer.StatusCode < http.StatusBadRequest {
+		to, err := answer.Location()
+		if err != nil || to.Host != r.URL.Host || to.Scheme != r.URL.Scheme {
+			_ = answer.Body.Close()
+			return nil, redirected(to)
+		}
+	}
+	answer.Body = http.MaxBytesReader(nil, answer.Body, maxVaultAnswer)
+	return answer, nil
+}
+
+func redirected(to *url.URL) error {
+	elsewhere := "elsewhere"
+	if to != nil && to.Host != "" {
+		elsewhere = "to " + to.Scheme + "://" + to.Host
+	}
+	return failure("Vault redirects %s, and the token is not sent there.", elsewhere).
+		WithRemedy("If that is the right server (the active node of a cluster), set the address to it, or to a load balancer that finds the active node.")
 }
 
 // fieldText is a field as text. A number is taken as it is written in the

@@ -61,7 +61,7 @@ func (c *Client) awaitAction(ctx context.Context, what string, a *godo.Action) e
 		default:
 			return nil
 		}
-		if err := backends.Sleep(ctx, backends.Scale(poll)); err != nil {
+		if err := backends.Sleep(backends.Caller(ctx), backends.Scale(poll)); err != nil {
 			return err
 		}
 		answer, err := call(ctx, c, backends.Idempotent, what,
@@ -71,6 +71,44 @@ func (c *Client) awaitAction(ctx context.Context, what string, a *godo.Action) e
 			return err
 		}
 		a = answer.Action
+	}
+}
+
+// settleTime is how much later than an action's end its effect may show (droplet_kit#50),
+// before scaling.
+const settleTime = time.Minute
+
+// event starts an action of a Droplet, waits until it has ended and until the Droplet
+// shows what it did, and returns the Droplet. A refusal by a Droplet that shows it
+// already is the success of an earlier try whose answer was lost. With an error it
+// returns the Droplet if it was read.
+func (c *Client) event(ctx context.Context, what string, id int, body any, shows func(*godo.Droplet) bool) (*godo.Droplet, error) {
+	action, err := c.act(ctx, what, id, body)
+	if err == nil {
+		err = c.awaitAction(ctx, what, action)
+	}
+	if err != nil && !backends.HasReason(err, backends.ReasonInvalid) {
+		return nil, err
+	}
+	end := time.Now().Add(backends.Scale(settleTime))
+	for poll := firstPoll; ; poll = min(poll*2, longestPoll) {
+		d, lost := c.droplet(ctx, what, strconv.Itoa(id))
+		switch {
+		case lost != nil && err != nil:
+			return nil, err
+		case lost != nil:
+			return nil, lost
+		case shows(d):
+			return d, nil
+		case err != nil:
+			return d, err
+		case !time.Now().Before(end):
+			return d, backends.Errorf(backends.ProviderError, "%s: DigitalOcean says that it is done, and the Droplet doesn't show it.", what).
+				WithRemedy("Run again.")
+		}
+		if err := backends.Sleep(backends.Caller(ctx), backends.Scale(poll)); err != nil {
+			return d, err
+		}
 	}
 }
 

@@ -51,5 +51,8 @@ func (c *Client) DeleteMachine(ctx context.Context, m backends.Machine) error {
 	if err != nil {
 		return err
 	}
+	if m.Protected {
+		return protectedError(what)
+	}
 	return c.tell(ctx, what, request{method: http.MethodDelete, path: at("droplets", id)})
 }

@@ -91,13 +91,7 @@ func (c *Client) createBody(ctx context.Context, spec backends.MachineSpec) (*go
 		agent := spec.Options.Bool("droplet_agent")
 		body.WithDropletAgent = &agent
 	}
-	if policy := spec.Options.Object("backup_policy"); policy != nil {
-		body.BackupPolicy = &godo.DropletBackupPolicyRequest{Plan: policy.String("plan"), Weekday: policy.String("weekday")}
-		if policy.Has("hour") {
-			hour := int(policy.Int("hour"))
-			body.BackupPolicy.Hour = &hour
-		}
-	}
+	body.BackupPolicy = policyOf(spec.Options)
 	return body, nil
 }
 

@@ -78,6 +78,7 @@ func New(options Options) *backends.Definition {
 		ListLag:      listLag,
 		CheckAccount: checkAccount,
 		Region:       region,
+		Moves:        movable(),
 		Create: func(config backends.Values, env backends.Environment) (backends.Backend, error) {
 			return newClient(options, config, env)
 		},

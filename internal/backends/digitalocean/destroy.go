@@ -49,6 +49,9 @@ func (c *Client) DeleteMachineWith(ctx context.Context, m backends.Machine, volu
 	if err != nil {
 		return err
 	}
+	if m.Protected {
+		return protectedError(what)
+	}
 	body := destroyRequest{Volumes: []string{}}
 	for _, v := range volumes {
 		body.Volumes = append(body.Volumes, v.ID)

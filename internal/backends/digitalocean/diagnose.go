@@ -19,8 +19,12 @@ var lifecycle = []string{
 	"create", "power_on", "power_off", "shutdown", "reboot", "power_cycle", "restore", actionRebuild,
 }
 
-// Diagnose implements [backends.Diagnoser] from the Droplet's newest actions: the
-// newest one that failed and that no later action of its kind, ended well or still
+// actionDestroy is a deletion. What else Droplets have (a resize, a rename, snapshots)
+// says nothing about why one doesn't run or go: whoever began it has waited for it.
+const actionDestroy = "destroy"
+
+// Diagnose implements [backends.Diagnoser] from the Droplet's newest actions of
+// that kind: the newest one that failed and that no later one, ended well or still
 // running, makes old news. Of a Droplet that goes with some of its volumes it says
 // which of them could not be deleted.
 func (c *Client) Diagnose(ctx context.Context, m backends.Machine) error {
@@ -38,6 +42,8 @@ func (c *Client) Diagnose(ctx context.Context, m backends.Machine) error {
 	if err != nil {
 		return err
 	}
+	// A resize or another change that failed, long ago maybe, is no news of the power.
+	actions = slices.DeleteFunc(actions, func(a godo.Action) bool { return !slices.Contains(lifecycle, a.Type) })
 	if failed := newestFailure(actions); failed != nil {
 		return actionError(called(m), failed)
 	}
@@ -50,8 +56,11 @@ func newestFailure(actions []godo.Action) *godo.Action {
 	seen := map[string]bool{}
 	for i, a := range actions {
 		kind := a.Type
-		if slices.Contains(lifecycle, kind) {
+		switch {
+		case slices.Contains(lifecycle, kind):
 			kind = "lifecycle"
+		case kind != actionDestroy:
+			continue
 		}
 		if !seen[kind] && a.Status == actionFailed {
 			return &actions[i]

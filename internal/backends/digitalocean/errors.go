@@ -25,6 +25,7 @@ import (
 const (
 	textPendingEvent = "pending event"                  // 422: one event at a time per Droplet
 	textAlready      = "already powered"                // 422: "Droplet is already powered off."
+	textMustBeOff    = "must be powered off"            // 422: a resize of a Droplet that runs
 	textRateLimited  = "this operation is rate-limited" // 429: snapshots of one volume
 )
 
@@ -36,6 +37,7 @@ var textsLimit = []string{"exceed your", "limit exceeded", "limit reached", "dro
 // textsCapacity are of offers that can't be had now or there, all 422.
 var textsCapacity = []string{
 	"not available", "unavailable", "out of capacity", "insufficient capacity", "no capacity",
+	"too large to fit", // a resize: "Size is too large to fit on your droplet's server" (api-v2#117)
 }
 
 // longestWait bounds what an answer's retry-after can make us wait.
@@ -57,7 +59,7 @@ func failure(ctx context.Context, what string, n *note, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case n.status != 0:
-		e := facts(what, n, "", "the answer can't be understood")
+		e := facts(what, n, "", "the answer can't be understood"+backends.AnswerProblem(err))
 		// The status says that the call was carried out; only its result is lost.
 		e.Ambiguous, e.Err = true, err
 		return e

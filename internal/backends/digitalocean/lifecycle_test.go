@@ -242,7 +242,8 @@ func TestNewestFailure(t *testing.T) {
 		"mended by another":  {[]godo.Action{action(2, "power_on", actionFailed), action(3, "power_cycle", good)}, 0},
 		"tried again":        {[]godo.Action{action(2, "power_on", actionFailed), action(3, "power_on", actionRuns)}, 0},
 		"another kind since": {[]godo.Action{action(2, "power_on", actionFailed), action(3, "enable_backups", good)}, 2},
-		"the newer of two":   {[]godo.Action{action(5, "resize", actionFailed), action(4, "power_on", actionFailed)}, 5},
+		"the newer of two":   {[]godo.Action{action(5, "destroy", actionFailed), action(4, "power_on", actionFailed)}, 5},
+		"an edit that failed, before it is switched on again": {[]godo.Action{action(6, "power_on", actionRuns), action(5, "resize", actionFailed)}, 0},
 	} {
 		got := 0
 		if a := newestFailure(tt.actions); a != nil {

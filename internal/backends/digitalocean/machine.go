@@ -22,7 +22,8 @@ func (c *Client) machine(d *godo.Droplet) backends.Machine {
 		ID: strconv.Itoa(d.ID), Name: d.Name, State: state, Message: message,
 		Offer: d.SizeSlug, Network: d.VPCUUID, URN: "do:droplet:" + strconv.Itoa(d.ID),
 		Created: created(d.Created), Addresses: addresses(d.Networks),
-		Marks: c.tags.read(d.Tags), Labels: c.tags.labels(d.Tags),
+		Protected: c.tags.isProtected(d.Tags),
+		Marks:     c.tags.read(d.Tags), Labels: c.tags.labels(d.Tags),
 	}
 	if d.Region != nil {
 		m.Region = d.Region.Slug

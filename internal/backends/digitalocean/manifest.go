@@ -42,16 +42,16 @@ func machineFields(tagPrefix string) []backends.Field {
 	return []backends.Field{
 		{
 			Name: "ssh_key_ids", Type: backends.TypeStringList, Check: stringCheck(checkKey),
-			Description: "Ids or fingerprints of the team's SSH keys, put on the Droplet when it is made.",
+			Description: "Ids or fingerprints of the team's SSH keys, put on the Droplet when it is made. A change takes effect at the next creation.",
 		},
 		{
 			Name: "tags", Type: backends.TypeStringSet, Check: stringCheck(func(tag string) string { return checkTag(tag, tagPrefix) }),
-			Description: "Raw tags besides those of `labels`, on the Droplet from its making on, so that firewalls and load balancers that select by them hold at once. DigitalOcean ignores their case.",
+			Description: "Raw tags besides those of `labels`, on the Droplet from its making on, so that firewalls and load balancers that select by them hold at once. Changed in place; tags that others have put there stay. DigitalOcean ignores their case.",
 		},
-		{Name: "backups", Type: backends.TypeBool, Description: "Automatic backups by DigitalOcean, at extra cost; unset: none."},
+		{Name: "backups", Type: backends.TypeBool, Description: "Automatic backups by DigitalOcean, at extra cost; changed in place. Unset: a new Droplet has none, and one that exists is left as it is."},
 		{
 			Name: "backup_policy", Type: backends.TypeObject,
-			Description: "When backups are made; unset: daily, at a time that DigitalOcean chooses. It needs `backups = true`.",
+			Description: "When backups are made; changed in place. Unset: daily, at a time that DigitalOcean chooses, for backups that are switched on, and as it is for others. It needs `backups = true`.",
 			Fields: []backends.Field{
 				{
 					Name: "plan", Type: backends.TypeString, Required: true, Options: []string{"daily", "weekly"},
@@ -67,11 +67,11 @@ func machineFields(tagPrefix string) []backends.Field {
 				},
 			},
 		},
-		{Name: "ipv6", Type: backends.TypeBool, Description: "A public IPv6 address; unset: none."},
-		{Name: "monitoring", Type: backends.TypeBool, Description: "DigitalOcean's agent for metrics; unset: none."},
+		{Name: "ipv6", Type: backends.TypeBool, Description: "A public IPv6 address. It can be switched on in place, and then has to be configured in the guest, and never off. Unset: a new Droplet has none."},
+		{Name: "monitoring", Type: backends.TypeBool, Description: "DigitalOcean's agent for metrics; unset: none. A change takes effect at the next creation."},
 		{
 			Name: "droplet_agent", Type: backends.TypeBool,
-			Description: "The agent for the web console. Unset: it is installed where the image supports it; true: the creation fails where it doesn't; false: it is left out.",
+			Description: "The agent for the web console. Unset: it is installed where the image supports it; true: the creation fails where it doesn't; false: it is left out. A change takes effect at the next creation.",
 		},
 	}
 }

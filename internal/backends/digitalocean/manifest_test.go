@@ -28,7 +28,7 @@ func TestDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := strings.Join(backends.Capabilities(b), " ")
-	if !strings.HasPrefix(got, "list power reinstall selectiveDestroy") || strings.Contains(got, "reinstallUserData") {
+	if !strings.HasPrefix(got, "deletionProtection edit list power reinstall resize selectiveDestroy") {
 		t.Errorf("capabilities %s", got)
 	}
 }

@@ -73,6 +73,24 @@ func TestMachineRequestsFitTheDescription(t *testing.T) {
 		must(c.Reinstall(ctx, m, spec))
 		spec.Image = "195932981"
 		must(c.Reinstall(ctx, m, spec))
+		edited := spec
+		edited.Name, edited.Labels, edited.Options, edited.Marks = "api-0", map[string]string{"role": "api"}, spec.Options.Clone(), taken
+		edited.Options["backup_policy"] = backends.Values{"plan": "daily", "hour": int64(4)}
+		_, err = c.Shown(ctx, m, edited)
+		must(err)
+		_, err = c.Edit(ctx, m, spec, edited, nil)
+		must(err)
+		edited.Options = backends.Values{"backups": false}
+		_, err = c.Edit(ctx, m, edited, edited, nil)
+		must(err)
+		edited.Options, edited.Offer = backends.Values{"backups": true}, "s-2vcpu-4gb"
+		_, err = c.Edit(ctx, m, edited, edited, nil)
+		must(err)
+		must(c.Protect(ctx, m, true))
+		must(c.Protect(ctx, m, false))
+		downs := 0
+		_, err = c.Resize(ctx, m, edited, true, powerDown(t, c, m, &downs))
+		must(err)
 		_, err = c.FindMachines(ctx, spec.Marks.Key)
 		must(err)
 		_, err = backends.ListAll(ctx, c.ListMachines, backends.Filter{Account: spec.Marks.Account, Pool: spec.Marks.Pool})
@@ -82,6 +100,9 @@ func TestMachineRequestsFitTheDescription(t *testing.T) {
 		plain := testSpec()
 		plain.Image = "195932981"
 		second, err := c.MakeMachine(ctx, plain)
+		must(err)
+		time.Sleep(time.Minute) // of the bubble's clock
+		_, err = c.Edit(ctx, second, plain, func() backends.MachineSpec { plain.Options = backends.Values{"ipv6": true}; return plain }(), nil)
 		must(err)
 		spec.Image = "nope"
 		spec.Options = backends.Values{"ssh_key_ids": []any{"4711"}}

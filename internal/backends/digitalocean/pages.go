@@ -37,7 +37,7 @@ type page struct {
 func (p *page) last(size int) int {
 	last := 1
 	if size > 0 {
-		last = (p.Meta.Total + size - 1) / size
+		last = (p.Meta.Total-1)/size + 1
 	}
 	if p.Links != nil && p.Links.Pages != nil {
 		if u, err := url.Parse(p.Links.Pages.Last); err == nil {
@@ -51,10 +51,11 @@ func (p *page) last(size int) int {
 
 // pages reads the first page of a list, which tells how many follow. field is the answer's field with the objects; an answer
 // without it, or without a total, isn't one of the API's, and would read as
-// "nothing there". good tells whether an object has what it must.
-func pages[T any](ctx context.Context, c *Client, what, path string, query url.Values, field string,
-	good func(T) bool) (backends.Listing[T], error) {
-	get := func(ctx context.Context, number int) ([]T, *page, error) {
+// "nothing there". good tells whether an object has what it must, and turn makes of it
+// what is kept: page by page, since it is much less.
+func pages[T, O any](ctx context.Context, c *Client, what, path string, query url.Values, field string,
+	good func(T) bool, turn func(*T) O) (backends.Listing[O], error) {
+	get := func(ctx context.Context, number int) ([]O, *page, error) {
 		q := url.Values{"page": {strconv.Itoa(number)}, "per_page": {strconv.Itoa(perPage)}}
 		maps.Copy(q, query)
 		var items []T
@@ -68,17 +69,24 @@ func pages[T any](ctx context.Context, c *Client, what, path string, query url.V
 					json.Unmarshal((*body)["meta"], &meta.Meta) == nil && meta.Meta != nil &&
 					((*body)["links"] == nil || json.Unmarshal((*body)["links"], &meta.Links) == nil)
 			})
-		return items, &meta, err
+		if err != nil {
+			return nil, &meta, err
+		}
+		out := make([]O, len(items))
+		for i := range items {
+			out[i] = turn(&items[i])
+		}
+		return out, &meta, nil
 	}
 	first, meta, err := get(ctx, 1)
 	if err != nil {
-		return backends.Listing[T]{}, err
+		return backends.Listing[O]{}, err
 	}
 	last := meta.last(len(first))
 	if last > maxPages {
-		return backends.Listing[T]{}, backends.Errorf(backends.ProviderError, "%s: the list is too long: it has %d pages.", what, last)
+		return backends.Listing[O]{}, backends.TooLong(what)
 	}
-	return backends.Paged(first, last, func(ctx context.Context, number int) ([]T, error) {
+	return backends.Paged(first, last, func(ctx context.Context, number int) ([]O, error) {
 		items, _, err := get(ctx, number)
 		return items, err
 	}), nil
@@ -86,7 +94,7 @@ func pages[T any](ctx context.Context, c *Client, what, path string, query url.V
 
 // list reads a whole list. A page that fails fails the list.
 func list[T any](ctx context.Context, c *Client, what, path string, query url.Values, field string, good func(T) bool) ([]T, error) {
-	found, err := pages(ctx, c, what, path, query, field, good)
+	found, err := pages(ctx, c, what, path, query, field, good, func(item *T) T { return *item })
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func dropletID(what, id string) (int, error) {
 // FindMachines implements [backends.Backend].
 func (c *Client) FindMachines(ctx context.Context, key string) ([]backends.Machine, error) {
 	listing, err := c.tagged(ctx, "Looking for a Droplet with the key "+key, c.tags.name(tagKey, key),
-		func(m backends.Marks) bool { return m.Managed && m.Key == key })
+		func(m backends.Marks) bool { return m.Managed && m.Carries(key) })
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,10 @@ func (c *Client) tagged(ctx context.Context, what, tag string, want func(backend
 	if len(tag) > maxTag || !tagForm.MatchString(tag) {
 		return backends.Whole[backends.Machine](nil), nil
 	}
-	droplets, err := pages(ctx, c, what, at("droplets"), url.Values{"tag_name": {tag}}, "droplets",
-		func(d godo.Droplet) bool { return d.ID > 0 })
+	machines, err := pages(ctx, c, what, at("droplets"), url.Values{"tag_name": {tag}}, "droplets",
+		func(d godo.Droplet) bool { return d.ID > 0 }, c.machine)
 	if err != nil {
 		return backends.Listing[backends.Machine]{}, err
 	}
-	return backends.As(droplets, func(d godo.Droplet) backends.Machine { return c.machine(&d) }).
-		Only(func(m backends.Machine) bool { return want(m.Marks) }), nil
+	return machines.Only(func(m backends.Machine) bool { return want(m.Marks) }), nil
 }

@@ -56,7 +56,7 @@ func (c *Client) retag(ctx context.Context, what string, o tagged, was, want bac
 		}
 		have = nil
 		for _, tag := range tags {
-			if c.tags.ours(tag) {
+			if c.tags.ours(tag) && !c.tags.isProtected([]string{tag}) {
 				have = append(have, strings.ToLower(tag))
 			}
 		}
@@ -305,7 +305,7 @@ func (c *Client) Tidy(ctx context.Context, marks backends.Marks) error {
 		return err
 	}
 	// The last account of a project takes along what all objects share.
-	for _, tag := range []string{c.tags.name(tagComplete), c.tags.name(tagGoes), c.tags.name()} {
+	for _, tag := range []string{c.tags.name(tagComplete), c.tags.name(tagGoes), c.tags.name(tagProtected), c.tags.name()} {
 		if err := c.tidy(ctx, tag); err != nil {
 			return err
 		}

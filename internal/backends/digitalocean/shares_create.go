@@ -115,7 +115,9 @@ func (s shares) checkNetwork(ctx context.Context, vpc, region string) ([]*backen
 func (s shares) fetchOptions(ctx context.Context) (*godo.NfsOptions, error) {
 	return call(ctx, s.Client, backends.Idempotent, "Reading the options of shares",
 		request{method: http.MethodGet, path: at("nfs", "options")},
-		func(o *godo.NfsOptions) bool { return len(o.PerformanceTiers) > 0 && len(o.SupportedRegions) > 0 })
+		func(o *godo.NfsOptions) bool {
+			return len(o.PerformanceTiers) > 0 && !slices.Contains(o.PerformanceTiers, nil) && len(o.SupportedRegions) > 0
+		})
 }
 
 // Make implements [backends.VolumeStore] with one POST.
@@ -133,7 +135,7 @@ func (s shares) Make(ctx context.Context, spec backends.VolumeSpec) (backends.Vo
 		PerformanceTier: spec.Options.String("performance_tier"),
 	}
 	answer, err := call(ctx, s.Client, backends.Making, what, request{method: http.MethodPost, path: at("nfs"), body: body},
-		func(a *shareAnswer) bool { return a.Share != nil && a.Share.ID != "" && a.Share.Name == name })
+		func(a *shareAnswer) bool { return a.Share != nil && isObject(a.Share.ID) && a.Share.Name == name })
 	if backends.HasCode(err, backends.NotFound) {
 		// The share doesn't exist yet: the VPC doesn't.
 		e := plain(err)

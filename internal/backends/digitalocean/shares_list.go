@@ -22,6 +22,7 @@ import (
 // brings nothing new. A list without its field is empty, if the answer holds nothing
 // else that a list doesn't.
 func nfsList[T any](ctx context.Context, c *Client, what, path string, query url.Values, field string, id func(T) string) ([]T, error) {
+	ctx = backends.ListContext(ctx)
 	var out []T
 	seen := map[string]bool{}
 	for number := 1; number <= maxPages; number++ {
@@ -47,7 +48,7 @@ func nfsList[T any](ctx context.Context, c *Client, what, path string, query url
 						return false
 					}
 				}
-				return *body != nil && !slices.ContainsFunc(items, func(item T) bool { return id(item) == "" })
+				return *body != nil && !slices.ContainsFunc(items, func(item T) bool { return !isObject(id(item)) })
 			})
 		if err != nil {
 			return nil, err
@@ -62,8 +63,11 @@ func nfsList[T any](ctx context.Context, c *Client, what, path string, query url
 		if len(out) == before || meta.Meta != nil && meta.Meta.Total > 0 && len(out) >= meta.Meta.Total {
 			return out, nil
 		}
+		if len(out) > backends.MaxObjects {
+			break
+		}
 	}
-	return nil, backends.Errorf(backends.ProviderError, "%s: the list has no end.", what)
+	return nil, backends.TooLong(what)
 }
 
 // wanted are those of what was found that are wanted, in our words.

@@ -91,11 +91,12 @@ func (s snapshots) OfVolume(ctx context.Context, volume string) ([]backends.Snap
 // list are the snapshots of a query that are wanted.
 func (s snapshots) list(ctx context.Context, what, path string, query url.Values,
 	want func(backends.Snapshot) bool) (backends.Listing[backends.Snapshot], error) {
-	found, err := pages(ctx, s.Client, what, path, query, "snapshots", func(o godo.Snapshot) bool { return o.ID != "" })
+	found, err := pages(ctx, s.Client, what, path, query, "snapshots",
+		func(o godo.Snapshot) bool { return isObject(o.ID) }, s.snapshot)
 	if err != nil {
 		return backends.Listing[backends.Snapshot]{}, err
 	}
-	return backends.As(found, func(o godo.Snapshot) backends.Snapshot { return s.snapshot(&o) }).Only(want), nil
+	return found.Only(want), nil
 }
 
 // snapshot is a snapshot in our words. What a volume made from it has is

@@ -43,7 +43,7 @@ func (s snapshots) Make(ctx context.Context, spec backends.SnapshotSpec) (backen
 	for least := firstSnapshotWait; ; least *= 2 {
 		answer, err := call(ctx, s.Client, backends.Making, what,
 			request{method: http.MethodPost, path: at("volumes", spec.Volume, "snapshots"), body: body},
-			func(a *snapshotAnswer) bool { return a.Snapshot != nil && a.Snapshot.ID != "" })
+			func(a *snapshotAnswer) bool { return a.Snapshot != nil && isObject(a.Snapshot.ID) })
 		switch {
 		case err == nil:
 			made := s.snapshot(answer.Snapshot)
@@ -120,5 +120,5 @@ func (s snapshots) explain(ctx context.Context, err error, spec backends.Snapsho
 			return &backends.NameTaken{Holder: o.About()}
 		}
 	}
-	return err
+	return &backends.NameTaken{Refusal: plain(err).WithRemedy("Run again, or choose another name: the API shows no snapshot of that name of the volume %s.", spec.Volume)}
 }

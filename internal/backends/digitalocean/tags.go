@@ -76,6 +76,9 @@ func (t tagNames) read(tags []string) backends.Marks {
 		}
 		switch mark {
 		case tagKey:
+			if other := max(m.Key, value); m.Key != "" && m.Key != value {
+				m.OtherKey = other
+			}
 			least(&m.Key)
 		case tagAccount:
 			least(&m.Account)

@@ -91,11 +91,12 @@ func (v volumes) Named(ctx context.Context, name string) ([]backends.Volume, err
 // list are the volumes of a query that are wanted.
 func (v volumes) list(ctx context.Context, what string, query url.Values, want func(backends.Volume) bool) (
 	backends.Listing[backends.Volume], error) {
-	found, err := pages(ctx, v.Client, what, at("volumes"), query, "volumes", func(o godo.Volume) bool { return o.ID != "" })
+	found, err := pages(ctx, v.Client, what, at("volumes"), query, "volumes",
+		func(o godo.Volume) bool { return isObject(o.ID) }, v.volume)
 	if err != nil {
 		return backends.Listing[backends.Volume]{}, err
 	}
-	return backends.As(found, func(o godo.Volume) backends.Volume { return v.volume(&o) }).Only(want), nil
+	return found.Only(want), nil
 }
 
 // volume is a volume in our words.
@@ -103,7 +104,8 @@ func (v volumes) volume(o *godo.Volume) backends.Volume {
 	out := backends.Volume{
 		ID: o.ID, Name: o.Name, Kind: backends.BlockVolume, State: backends.StateReady, SizeGiB: o.SizeGigaBytes,
 		Device: v.Device(o.Name), URN: "do:volume:" + o.ID, Created: o.CreatedAt,
-		Marks: v.tags.read(o.Tags), Labels: v.tags.labels(o.Tags),
+		Protected: v.tags.isProtected(o.Tags),
+		Marks:     v.tags.read(o.Tags), Labels: v.tags.labels(o.Tags),
 	}
 	if o.Region != nil {
 		out.Region = o.Region.Slug

@@ -195,6 +195,9 @@ func (v volumes) Delete(ctx context.Context, o backends.Volume) error {
 	if err := checkObject(what, o.ID); err != nil {
 		return err
 	}
+	if o.Protected {
+		return protectedError(what)
+	}
 	err := v.tell(ctx, what, request{method: http.MethodDelete, path: at("volumes", o.ID)})
 	if e := backends.AsError(err); e != nil && e.Details["status"] == http.StatusConflict {
 		e = plain(err)

@@ -115,7 +115,7 @@ func (v volumes) Make(ctx context.Context, spec backends.VolumeSpec) (backends.V
 	}
 	answer, err := call(ctx, v.Client, backends.Making, what,
 		request{method: http.MethodPost, path: at("volumes"), body: body},
-		func(a *volumeAnswer) bool { return a.Volume != nil && a.Volume.ID != "" })
+		func(a *volumeAnswer) bool { return a.Volume != nil && isObject(a.Volume.ID) })
 	if err != nil {
 		return backends.Volume{}, v.explain(ctx, err, spec)
 	}
@@ -147,7 +147,8 @@ func (v volumes) explain(ctx context.Context, err error, spec backends.VolumeSpe
 	return err
 }
 
-// nameTaken finds who holds the name in the region, as a [backends.NameTaken].
+// nameTaken finds who holds the name in the region, as a [backends.NameTaken]. One that
+// no list shows yet holds it without being named.
 func (v volumes) nameTaken(ctx context.Context, refusal error, spec backends.VolumeSpec) error {
 	found, err := v.Named(ctx, spec.Name)
 	if err != nil {
@@ -159,5 +160,5 @@ func (v volumes) nameTaken(ctx context.Context, refusal error, spec backends.Vol
 			return &backends.NameTaken{Holder: o.About()}
 		}
 	}
-	return plain(refusal).WithRemedy("Run again, or choose another name: the API shows no volume of that name in %s.", spec.Region)
+	return &backends.NameTaken{Refusal: plain(refusal).WithRemedy("Run again, or choose another name: the API shows no volume of that name in %s.", spec.Region)}
 }

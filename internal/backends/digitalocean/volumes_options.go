@@ -5,6 +5,7 @@ package digitalocean
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
@@ -97,6 +98,14 @@ func (c *Client) regionIssues(region string) []*backends.Error {
 	return []*backends.Error{backends.Errorf(backends.InvalidInput, "The region %q is not among the account's regions.", region).At("region").
 		WithRemedy("Use %s, or add it to the account's regions.", backends.Choice(c.regions))}
 }
+
+// objectForm is looser than [uuidForm]: ids are compared and shown before one becomes
+// part of a path.
+var objectForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,63}$`)
+
+// isObject tells whether a volume, snapshot or share can have the id. An answer with
+// another one isn't the API's.
+func isObject(id string) bool { return objectForm.MatchString(id) }
 
 // checkObject refuses the id of a volume or snapshot that can be of none: it would
 // become part of a path.

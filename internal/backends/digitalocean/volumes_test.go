@@ -224,13 +224,13 @@ func TestVolumeNameTakenInARegion(t *testing.T) {
 	if err != nil || len(found) != 2 || len(cloud.Volumes()) != 2 {
 		t.Errorf("named: %v, %v, besides %s", found, err, other.ID)
 	}
-	// A holder that the lists don't show yet is no stranger to be named.
+	// A holder that the lists don't show yet isn't named.
 	synctest.Test(t, func(t *testing.T) {
 		c, cloud := emulatedClient(t, emulated.Options{})
 		fault(t, cloud, emulator.Rule{Method: "POST", Path: "/volumes", Kind: emulator.KindHideFromLists})
 		madeVolume(t, c)
 		_, err := c.Volumes().Make(t.Context(), testVolume())
-		if e := wantError(t, err); errors.As(err, &taken) || e.Ambiguous || e.Details["status"] != 409 {
+		if e := wantError(t, err); !errors.As(err, &taken) || taken.Holder.ID != "" || e.Ambiguous || e.Details["status"] != 409 {
 			t.Errorf("hidden: %v", err)
 		}
 	})

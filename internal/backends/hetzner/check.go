@@ -195,6 +195,7 @@ func (c *Client) CheckForm(spec backends.MachineSpec) []*backends.Error {
 	if issue := checkAddressless(spec); issue != nil {
 		issues = append(issues, issue)
 	}
+	issues = append(issues, checkPublic(spec.Options)...)
 	issues = append(issues, checkNetworks(spec.Options.List("networks"))...)
 	issues = append(issues, checkLabels(spec.Labels, c.marks.prefix)...)
 	return append(issues, spec.CheckUserData("Hetzner", maxUserDataKiB)...)
@@ -214,6 +215,23 @@ func checkNetworks(networks []any) []*backends.Error {
 				At(attribute, "networks", i, "network_id"))
 		}
 		seen[id] = true
+	}
+	return issues
+}
+
+// checkPublic refuses public addresses that are wanted and not wanted, and more
+// firewalls than a server takes.
+func checkPublic(options backends.Values) []*backends.Error {
+	var issues []*backends.Error
+	for _, f := range families() {
+		if options.Has(f.option) && options.Has(f.flag) && !options.Bool(f.flag) {
+			issues = append(issues, backends.Errorf(backends.InvalidInput, "%s = false and %s exclude each other.", f.flag, f.option).
+				At(attribute, f.option).WithRemedy("Leave one of the two out."))
+		}
+	}
+	if ids := firewallsOf(options); len(ids) > maxFirewalls {
+		issues = append(issues, backends.Errorf(backends.InvalidInput, "A server takes %d firewalls at most, not %d.", maxFirewalls, len(ids)).
+			At(attribute, "firewall_ids"))
 	}
 	return issues
 }

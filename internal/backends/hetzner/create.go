@@ -15,9 +15,19 @@ import (
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
 )
 
-// nameReleaseWindow is how long a name may stay taken by a server that the API no
-// longer shows: it is free only when the delete action has ended.
+// nameReleaseWindow is how long a name, or a primary IP, may stay taken by a server that
+// the API no longer shows: it is free only when the delete action has ended.
 const nameReleaseWindow = 2 * time.Minute
+
+// releaseWindow is a [nameReleaseWindow] from the first refusal on.
+type releaseWindow struct{ until time.Time }
+
+func (w *releaseWindow) end() time.Time {
+	if w.until.IsZero() {
+		w.until = time.Now().Add(backends.Scale(nameReleaseWindow))
+	}
+	return w.until
+}
 
 // createRequest is the body of POST /servers. The library's own has no place for
 // the names of SSH keys, which the API takes as well as ids. Image and type go as
@@ -57,7 +67,7 @@ func (c *Client) MakeMachine(ctx context.Context, spec backends.MachineSpec) (ba
 	}
 
 	var made *hcloud.Server
-	var deadline time.Time
+	var window releaseWindow
 	err = backends.Retry(ctx, backends.Making, func(ctx context.Context) error {
 		var answered createAnswer
 		answer, err := send(ctx, c.api, http.MethodPost, "/servers", body, &answered)
@@ -70,12 +80,11 @@ func (c *Client) MakeMachine(ctx context.Context, spec backends.MachineSpec) (ba
 			made = hcloud.ServerFromSchema(answered.Server)
 			return nil
 		case isNameTaken(err):
-			if deadline.IsZero() {
-				deadline = time.Now().Add(backends.Scale(nameReleaseWindow))
-			}
-			return nameTaken(ctx, "server", err, deadline, func(ctx context.Context) (*backends.About, error) {
+			return nameTaken(ctx, "server", err, window.end(), func(ctx context.Context) (*backends.About, error) {
 				return c.byName(ctx, spec.Name)
 			})
+		case hasAPICode(err, codePrimaryIPAssigned):
+			return c.addressTaken(ctx, spec, err, window.end())
 		default:
 			return c.explain(ctx, err, spec)
 		}
@@ -172,11 +181,19 @@ func optionID(value string, path ...any) (int64, error) {
 // publicNet is nil when the options say nothing. Otherwise both flags are sent:
 // the library's zero value would mean "no addresses".
 func publicNet(options backends.Values) *schema.ServerCreatePublicNet {
-	if !options.Has("public_ipv4") && !options.Has("public_ipv6") {
+	var saysAny bool
+	wish := func(f family) (enabled bool, id int64) {
+		id, on, says := f.wished(options)
+		saysAny = saysAny || says
+		return on || !says, id
+	}
+	var out schema.ServerCreatePublicNet
+	out.EnableIPv4, out.IPv4ID = wish(families()[0])
+	out.EnableIPv6, out.IPv6ID = wish(families()[1])
+	if !saysAny {
 		return nil
 	}
-	enabled := func(name string) bool { return !options.Has(name) || options.Bool(name) }
-	return &schema.ServerCreatePublicNet{EnableIPv4: enabled("public_ipv4"), EnableIPv6: enabled("public_ipv6")}
+	return &out
 }
 
 // isNameTaken tells whether a create was refused for the server's name. Older
@@ -229,7 +246,7 @@ func (c *Client) explain(ctx context.Context, err error, spec backends.MachineSp
 	case e.Code == backends.NotFound:
 		// The server doesn't exist yet: something it names doesn't.
 		out.Code, out.Reason = backends.ProviderError, backends.ReasonInvalid
-		out.Remedy = "Check the ids of networks, firewalls, SSH keys and the placement group: they must be of the account's project."
+		out.Remedy = "Check the ids of networks, firewalls, primary IPs, SSH keys and the placement group: they must be of the account's project."
 	case e.Reason == backends.ReasonCapacity:
 		out.Message = fmt.Sprintf("%s The server type %s can't be had in %s now.", e.Message, spec.Offer, spec.Region)
 		out.Remedy = "Try again later, or choose another offer or region."

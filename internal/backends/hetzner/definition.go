@@ -67,6 +67,7 @@ func New(options Options) *backends.Definition {
 			Machine: machineFields(),
 		},
 		Region: func(config backends.Values) string { return config.String("location") },
+		Moves:  movable(),
 		Create: func(config backends.Values, env backends.Environment) (backends.Backend, error) {
 			return newClient(options, config, env)
 		},

@@ -19,9 +19,9 @@ var lifecycle = []string{
 	"create_server", "start_server", "stop_server", "shutdown_server", "reboot_server", "reset_server", "rebuild_server",
 }
 
-// Diagnose implements [backends.Diagnoser] from the server's newest actions: the
-// newest one that failed and that no later action of its kind, ended well or
-// still running, makes old news.
+// Diagnose implements [backends.Diagnoser] from the server's newest actions of that
+// kind: the newest one that failed and that no later one, ended well or still running,
+// makes old news.
 func (c *Client) Diagnose(ctx context.Context, m backends.Machine) error {
 	what := "Reading the actions of " + called(m)
 	id, err := objectNumber(what, m.ID)
@@ -35,6 +35,8 @@ func (c *Client) Diagnose(ctx context.Context, m backends.Machine) error {
 	if err != nil {
 		return err
 	}
+	// A change of type or of an option that failed, long ago maybe, is no news of the power.
+	actions = slices.DeleteFunc(actions, func(a *hcloud.Action) bool { return !slices.Contains(lifecycle, a.Command) })
 	if failed := newestFailure(actions, lifecycle); failed != nil {
 		return actionFailed(called(m), failed)
 	}

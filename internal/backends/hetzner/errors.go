@@ -26,6 +26,7 @@ import (
 const (
 	codeConflict            = "conflict"
 	codeDeprecatedEndpoint  = "deprecated_api_endpoint"
+	codeBySelector          = "firewall_managed_by_label_selector"
 	codeForbidden           = "forbidden"
 	codeInvalidInput        = "invalid_input"
 	codeInvalidServerType   = "invalid_server_type"
@@ -39,6 +40,10 @@ const (
 	codeNoSubnet            = "no_subnet_available"
 	codeNotFound            = "not_found"
 	codePlacement           = "placement_error"
+	codePrimaryIPAssigned   = "primary_ip_assigned"
+	codePrimaryIPElsewhere  = "primary_ip_datacenter_mismatch"
+	codePrimaryIPVersion    = "primary_ip_version_mismatch"
+	codePrivateOnly         = "private_net_only_server"
 	codeProtected           = "protected"
 	codeRateLimit           = "rate_limit_exceeded"
 	codeResourceLimit       = "resource_limit_exceeded"
@@ -90,7 +95,7 @@ func failure(ctx context.Context, what string, answer *hcloud.Response, err erro
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case status != 0:
-		e := facts(what, answer, "", "the answer can't be understood")
+		e := facts(what, answer, "", "the answer can't be understood"+backends.AnswerProblem(err))
 		// The status says that the call was carried out; only its result is lost.
 		e.Ambiguous, e.Err = true, err
 		return e
@@ -201,7 +206,7 @@ func permission(e *backends.Error) *backends.Error {
 func isInvalid(code string) bool {
 	return slices.Contains([]string{
 		codeInvalidInput, codeJSONError, codeUnsupported, codeInvalidServerType, codeIPNotAvailable,
-		codeNoSubnet, codeNetworksOverlap,
+		codeNoSubnet, codeNetworksOverlap, codePrivateOnly, codePrimaryIPElsewhere, codePrimaryIPVersion,
 	}, code)
 }
 
@@ -282,7 +287,7 @@ func readError(answer *hcloud.Response) (code, message string, details answerDet
 	if json.Unmarshal(body.Error.Details, &details) != nil {
 		details = answerDetails{}
 	}
-	return body.Error.Code, body.Error.Message, details
+	return backends.Printable(body.Error.Code), body.Error.Message, details
 }
 
 func (d answerDetails) fieldMessages() map[string]string {

@@ -48,7 +48,7 @@ func TestClassification(t *testing.T) {
 		"quota":             {refusal(403, "resource_limit_exceeded", "server limit exceeded", `{"limits":[{"name":"server_limit"}]}`), want{code: backends.ProviderError, reason: backends.ReasonQuota, in: "server_limit"}},
 		"capacity":          {refusal(412, "resource_unavailable", "error during placement", "null"), want{code: backends.ProviderError, reason: backends.ReasonCapacity}},
 		"placement":         {refusal(422, "placement_error", "no room", "{}"), want{code: backends.ProviderError, reason: backends.ReasonCapacity}},
-		"412, another":      {refusal(412, "primary_ip_version_mismatch", "wrong version", "{}"), want{code: backends.ProviderError}},
+		"412, another":      {refusal(412, "brand_new", "wrong version", "{}"), want{code: backends.ProviderError}},
 		"locked":            {refusal(423, "locked", "server is locked", "null"), want{code: backends.ProviderError, reason: backends.ReasonLocked, retryable: true}},
 		"locked by support": {refusal(423, "resource_locked", "ask support", "null"), want{code: backends.ProviderError, reason: backends.ReasonLocked}},
 		"conflict":          {refusal(409, "conflict", "changed meanwhile", "null"), want{code: backends.ProviderError, retryable: true}},

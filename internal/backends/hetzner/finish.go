@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
@@ -20,6 +19,8 @@ type network struct {
 	id      int64
 	ip      string
 	aliases []string
+	// namesAliases: the wish says something about aliases, be it that there are none.
+	namesAliases bool
 }
 
 // networksOf are the networks that POST /servers can carry (ids only), and those
@@ -42,7 +43,7 @@ func networksOf(spec backends.MachineSpec) (now, later []network, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		n := network{id: id, ip: values.String("ip"), aliases: values.Strings("alias_ips")}
+		n := network{id: id, ip: values.String("ip"), aliases: values.Strings("alias_ips"), namesAliases: values.Has("alias_ips")}
 		if n.ip == "" && len(n.aliases) == 0 && len(later) == 0 {
 			now = append(now, n)
 		} else {
@@ -50,6 +51,12 @@ func networksOf(spec backends.MachineSpec) (now, later []network, err error) {
 		}
 	}
 	return now, later, nil
+}
+
+// allNetworks are the networks of a wish, in its order.
+func allNetworks(spec backends.MachineSpec) ([]network, error) {
+	now, later, err := networksOf(spec)
+	return append(now, later...), err
 }
 
 // FinishMachine does what the making call has no field for: networks with
@@ -103,21 +110,11 @@ func (c *Client) FinishMachine(ctx context.Context, m backends.Machine, spec bac
 }
 
 func (c *Client) attach(ctx context.Context, s *hcloud.Server, n network) error {
-	opts := hcloud.ServerAttachToNetworkOpts{Network: &hcloud.Network{ID: n.id}}
-	if n.ip != "" {
-		opts.IP = net.ParseIP(n.ip)
-		if opts.IP == nil {
-			return backends.Errorf(backends.InvalidInput, "%s", checkIPv4(n.ip)).At(attribute, "networks")
-		}
+	opts, err := attachOpts(n)
+	if err != nil {
+		return err
 	}
-	for _, alias := range n.aliases {
-		a, err := netip.ParseAddr(alias)
-		if err != nil {
-			return backends.Errorf(backends.InvalidInput, "%s", checkIPv4(alias)).At(attribute, "networks")
-		}
-		opts.AliasIPs = append(opts.AliasIPs, a.AsSlice())
-	}
-	err := c.act(ctx, fmt.Sprintf("Attaching server %s to network %d", s.Name, n.id),
+	err = c.act(ctx, fmt.Sprintf("Attaching server %s to network %d", s.Name, n.id),
 		func(ctx context.Context) (*hcloud.Action, *hcloud.Response, error) {
 			return c.api.Server.AttachToNetwork(ctx, s, opts)
 		}, waitForEnd)
@@ -126,10 +123,26 @@ func (c *Client) attach(ctx context.Context, s *hcloud.Server, n network) error 
 		return nil // by an earlier try whose answer was lost
 	case backends.HasCode(err, backends.NotFound):
 		// The server was there a moment ago: it is the network that isn't.
-		e := plain(err)
-		e.Code, e.Reason = backends.ProviderError, backends.ReasonInvalid
-		e.Remedy = "Check that network " + strconv.FormatInt(n.id, 10) + " is of the account's project."
-		return e
+		return missingObject(err, "network", n.id)
 	}
 	return err
+}
+
+// attachOpts are the call's input for a network.
+func attachOpts(n network) (hcloud.ServerAttachToNetworkOpts, error) {
+	opts := hcloud.ServerAttachToNetworkOpts{Network: &hcloud.Network{ID: n.id}}
+	if n.ip != "" {
+		opts.IP = net.ParseIP(n.ip)
+		if opts.IP == nil {
+			return opts, backends.Errorf(backends.InvalidInput, "%s", checkIPv4(n.ip)).At(attribute, "networks")
+		}
+	}
+	for _, alias := range n.aliases {
+		a, err := netip.ParseAddr(alias)
+		if err != nil {
+			return opts, backends.Errorf(backends.InvalidInput, "%s", checkIPv4(alias)).At(attribute, "networks")
+		}
+		opts.AliasIPs = append(opts.AliasIPs, a.AsSlice())
+	}
+	return opts, nil
 }

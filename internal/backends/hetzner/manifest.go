@@ -43,11 +43,11 @@ func machineFields() []backends.Field {
 		},
 		{
 			Name: "firewall_ids", Type: backends.TypeStringSet, Check: id,
-			Description: "Ids of firewalls that hold from the first boot on.",
+			Description: "Ids of firewalls that hold from the first boot on, five at most. Firewalls that something else applies to the server stay.",
 		},
 		{
 			Name: "networks", Type: backends.TypeObjectList,
-			Description: "Private networks, in the order of their interfaces. Excludes `network_id`. A network with `ip` or `alias_ips` can only be attached once the server exists: it and those after it are attached before the server's first start.",
+			Description: "Private networks, in the order of their interfaces. Excludes `network_id`. Networks that something else attaches the server to stay. A network with `ip` or `alias_ips` can only be attached once the server exists: it and those after it are attached before the server's first start.",
 			Fields: []backends.Field{
 				{Name: "network_id", Type: backends.TypeString, Required: true, Check: id, Description: "The network's id."},
 				{
@@ -60,15 +60,23 @@ func machineFields() []backends.Field {
 				},
 			},
 		},
-		{Name: "public_ipv4", Type: backends.TypeBool, Description: "A public IPv4 address; unset: the server has one."},
-		{Name: "public_ipv6", Type: backends.TypeBool, Description: "A public IPv6 network; unset: the server has one."},
+		{Name: "public_ipv4", Type: backends.TypeBool, Description: "A public IPv4 address; unset: a new server has one. A change restarts the server."},
+		{Name: "public_ipv6", Type: backends.TypeBool, Description: "A public IPv6 network; unset: a new server has one. A change restarts the server."},
+		{
+			Name: "primary_ipv4_id", Type: backends.TypeString, Check: id,
+			Description: "The id of a primary IP of your own for the public IPv4 address, in the server's location and not to be deleted with it (`auto_delete = false`); unset: one is made with the server and goes with it. A change restarts the server.",
+		},
+		{
+			Name: "primary_ipv6_id", Type: backends.TypeString, Check: id,
+			Description: "The same for the public IPv6 network.",
+		},
 		{
 			Name: "placement_group_id", Type: backends.TypeString, Check: id,
-			Description: "The id of a placement group, which holds ten servers at most.",
+			Description: "The id of a placement group, which holds ten servers at most. A change restarts the server.",
 		},
 		{
 			Name: "backups", Type: backends.TypeBool,
-			Description: "Daily backups by Hetzner, for 20 % of the server's price; switched on once the server exists.",
+			Description: "Daily backups by Hetzner, for 20 % of the server's price; switched on once the server exists. Switching them off deletes those there are.",
 		},
 	}
 }

@@ -22,7 +22,7 @@ func TestDefinition(t *testing.T) {
 	if d.Region(config) != "fsn1" || config.String("endpoint") != DefaultEndpoint {
 		t.Errorf("defaults %v", config)
 	}
-	want := "deletionProtection list power reinstall reinstallUserData volumes"
+	want := "deletionProtection edit list power reinstall reinstallUserData resize volumes"
 	b, err := d.Create(config, backends.Environment{Secrets: &fixedSecrets{}})
 	if err != nil {
 		t.Fatal(err)

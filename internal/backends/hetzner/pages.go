@@ -50,7 +50,7 @@ func pages[T any](ctx context.Context, what string,
 	case first.last == 0 && first.next > 1:
 		// last_page may be null: then the list is walked.
 		return backends.Listing[T]{First: first.items, Rest: func(ctx context.Context) ([]T, error) {
-			return walk(ctx, what, first.next, get)
+			return walk(backends.ListContext(ctx), what, first.next, get)
 		}}, nil
 	case first.next == 0:
 		return backends.Whole(first.items), nil
@@ -61,13 +61,22 @@ func pages[T any](ctx context.Context, what string,
 	}), nil
 }
 
+// turned is what is kept of a page's objects: much less than the library makes of them.
+func turned[T, O any](from []*T, turn func(*T) O) []O {
+	out := make([]O, len(from))
+	for i, o := range from {
+		out[i] = turn(o)
+	}
+	return out
+}
+
 // walk reads a list page by page from the one with the number next on.
 func walk[T any](ctx context.Context, what string, next int, get func(context.Context, int) (page[T], error)) ([]T, error) {
 	var out []T
 	for number := 1; next > number; {
 		p, err := get(ctx, next)
-		if err == nil && (next > maxPages || len(p.items) == 0) {
-			err = backends.Errorf(backends.ProviderError, "%s: the list has no end.", what)
+		if err == nil && (next > maxPages || len(p.items) == 0 || len(out)+len(p.items) > backends.MaxObjects) {
+			err = backends.TooLong(what)
 		}
 		if err != nil {
 			return out, err

@@ -94,20 +94,16 @@ func (c *Client) byName(ctx context.Context, name string) (*backends.About, erro
 // that a server made meanwhile moves no other to another page. A server can still
 // come twice when pages are read while one is deleted.
 func (c *Client) list(ctx context.Context, what string, opts hcloud.ServerListOpts) (backends.Listing[backends.Machine], error) {
-	servers, err := pages(ctx, what,
-		func(ctx context.Context, number int) ([]*hcloud.Server, *hcloud.Response, error) {
+	return pages(ctx, what,
+		func(ctx context.Context, number int) ([]backends.Machine, *hcloud.Response, error) {
 			opts := opts
 			opts.Page, opts.PerPage, opts.Sort = number, perPage, []string{"id:asc"}
 			found, answer, err := c.api.Server.List(ctx, opts)
 			if err == nil && slices.ContainsFunc(found, func(s *hcloud.Server) bool { return s.ID <= 0 }) {
 				err = errNoObject
 			}
-			return found, answer, err
+			return turned(found, c.machine), answer, err
 		})
-	if err != nil {
-		return backends.Listing[backends.Machine]{}, err
-	}
-	return backends.As(servers, c.machine), nil
 }
 
 // every are all servers of a list.

@@ -29,6 +29,7 @@ var (
 	networkKind        = kind{"network", "networks", "network", "hcloud_network"}
 	firewallKind       = kind{"firewall", "firewalls", "firewall", "hcloud_firewall"}
 	placementGroupKind = kind{"placement group", "placement_groups", "placement_group", "hcloud_placement_group"}
+	primaryIPKind      = kind{"primary IP", "primary_ips", "primary_ip", "hcloud_primary_ip"}
 	sshKeyKind         = kind{"SSH key", "ssh_keys", "ssh_key", "hcloud_ssh_key"}
 )
 
@@ -79,6 +80,9 @@ func references(spec backends.MachineSpec) []reference {
 		add(firewallKind, id, attribute, "firewall_ids", i)
 	}
 	add(placementGroupKind, spec.Options["placement_group_id"], attribute, "placement_group_id")
+	for _, f := range families() {
+		add(primaryIPKind, spec.Options[f.option], attribute, f.option)
+	}
 	for i, key := range spec.Options.List("ssh_key_ids") {
 		add(sshKeyKind, key, attribute, "ssh_key_ids", i)
 	}

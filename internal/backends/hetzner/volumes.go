@@ -89,20 +89,16 @@ func (v volumes) Named(ctx context.Context, name string) ([]backends.Volume, err
 // list reads the first page, and the others when asked to, in the order of ids; see
 // [Client.list].
 func (v volumes) list(ctx context.Context, what string, opts hcloud.VolumeListOpts) (backends.Listing[backends.Volume], error) {
-	found, err := pages(ctx, what,
-		func(ctx context.Context, number int) ([]*hcloud.Volume, *hcloud.Response, error) {
+	return pages(ctx, what,
+		func(ctx context.Context, number int) ([]backends.Volume, *hcloud.Response, error) {
 			opts := opts
 			opts.Page, opts.PerPage, opts.Sort = number, perPage, []string{"id:asc"}
 			found, answer, err := v.api.Volume.List(ctx, opts)
 			if err == nil && slices.ContainsFunc(found, func(o *hcloud.Volume) bool { return o.ID <= 0 }) {
 				err = errNoObject
 			}
-			return found, answer, err
+			return turned(found, v.volume), answer, err
 		})
-	if err != nil {
-		return backends.Listing[backends.Volume]{}, err
-	}
-	return backends.As(found, v.volume), nil
 }
 
 // volume is a volume in our words.

@@ -6,7 +6,6 @@ package proxmox
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
@@ -104,19 +103,12 @@ func (c *Client) remark(ctx context.Context, what string, m backends.Machine, v 
 	seen := c.fromConfig(v, status{Status: "stopped"})
 	seen.State, seen.Message, seen.Addresses = m.State, m.Message, m.Addresses
 	n.marks, n.protected = marks, seen.Protected
-	options := url.Values{}
-	if text := describe(n, v.vmid, v.config.get("description")); marks.Managed && text != v.config.get("description") {
-		options.Set("description", text)
-	}
+	options := markOptions(v, n)
 	if !marks.Managed {
-		options.Set("description", withoutLine(v.config.get("description")))
-	}
-	tags := foreignTags(v.config.tags())
-	if marks.Managed {
-		tags = slices.Concat(tags, n.tags(v.vmid))
-	}
-	if text := joinTags(tags); text != joinTags(v.config.tags()) {
-		options.Set("tags", text)
+		options = url.Values{"description": {withoutLine(v.config.get("description"))}}
+		if text := joinTags(foreignTags(v.config.tags())); text != joinTags(v.config.tags()) {
+			options.Set("tags", text)
+		}
 	}
 	if len(options) > 0 {
 		if err := c.setOptions(ctx, what, v, options); err != nil {
@@ -130,6 +122,19 @@ func (c *Client) remark(ctx context.Context, what string, m backends.Machine, v 
 	}
 	seen.Marks = marks
 	return seen, nil
+}
+
+// markOptions are the options by which a VM gets a note, where they aren't as they are to
+// be: what others wrote stays.
+func markOptions(v *vm, n note) url.Values {
+	out := url.Values{}
+	if text := describe(n, v.vmid, v.config.get("description")); text != v.config.get("description") {
+		out.Set("description", text)
+	}
+	if text := joinTags(foreignTags(v.config.tags()), n.tags(v.vmid)); text != joinTags(v.config.tags()) {
+		out.Set("tags", text)
+	}
+	return out
 }
 
 // claimedMeanwhile is the refusal to go on with what another run has taken over.

@@ -64,6 +64,7 @@ func New(options Options) *backends.Definition {
 		Manifest:     backends.Manifest{Account: accountFields(), Machine: machineFields()},
 		CheckAccount: checkAccount,
 		Region:       func(config backends.Values) string { return config.String("region") },
+		Moves:        movable(),
 		Create: func(config backends.Values, env backends.Environment) (backends.Backend, error) {
 			return newBackend(options, config, env)
 		},

@@ -6,6 +6,7 @@ package proxmox
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,23 +26,7 @@ func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n
 		}
 	}
 	set("name", spec.Name)
-	if s, ok := parseOffer(spec.Offer); ok {
-		if config.cpus() != s.cpus {
-			out.Set("cores", strconv.FormatInt(s.cpus, 10))
-			if config["sockets"].number() > 1 {
-				out.Set("sockets", "1")
-			}
-		}
-		if vcpus := config["vcpus"].number(); vcpus > 0 && vcpus != s.cpus {
-			out.Set("vcpus", strconv.FormatInt(s.cpus, 10)) // else the guest has these of them
-		}
-		if config.memoryMiB() != s.memoryGiB<<10 {
-			out.Set("memory", strconv.FormatInt(s.memoryGiB<<10, 10))
-		}
-		if config["balloon"].number() > s.memoryGiB<<10 {
-			out.Set("balloon", strconv.FormatInt(s.memoryGiB<<10, 10)) // more than the memory is refused
-		}
-	}
+	maps.Copy(out, valuesOf(sizeOptions(config, spec.Offer)))
 	if config["protection"].isTrue() && !n.protected {
 		out.Set("protection", "0")
 	}
@@ -51,9 +36,7 @@ func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n
 		out.Set("tags", tags)
 	}
 	if spec.Options.Has("cpu_type") {
-		if properties(config.get("cpu"), "cputype").get("cputype") != spec.Options.String("cpu_type") {
-			out.Set("cpu", spec.Options.String("cpu_type"))
-		}
+		set("cpu", cpuOf(config.get("cpu"), spec.Options.String("cpu_type")))
 	}
 	if spec.Options.Has("on_boot") && config["onboot"].isTrue() != spec.Options.Bool("on_boot") {
 		out.Set("onboot", flag(spec.Options.Bool("on_boot")))
@@ -63,13 +46,38 @@ func (c *Client) desired(config vmConfig, vmid int, spec backends.MachineSpec, n
 	}
 	if drive, _ := config.cloudInit(); drive != "" {
 		for name, value := range cloudInitOptions(spec) {
-			if !properties(config.get(name), "").same(properties(value, "")) {
+			if !sameProperties(config.get(name), value, "") {
 				out.Set(name, value)
 			}
 		}
 		if len(files) > 0 {
 			set("cicustom", c.custom(config.get("cicustom"), files))
 		}
+	}
+	return out
+}
+
+// sizeOptions are those that a VM lacks to have the CPUs and the memory of an offer.
+func sizeOptions(config vmConfig, offer string) map[string]string {
+	out := map[string]string{}
+	s, ok := parseOffer(offer)
+	if !ok {
+		return out
+	}
+	if config.cpus() != s.cpus {
+		out["cores"] = strconv.FormatInt(s.cpus, 10)
+		if config["sockets"].number() > 1 {
+			out["sockets"] = "1"
+		}
+	}
+	if vcpus := config["vcpus"].number(); vcpus > 0 && vcpus != s.cpus {
+		out["vcpus"] = strconv.FormatInt(s.cpus, 10) // else the guest has these of them
+	}
+	if config.memoryMiB() != s.memoryGiB<<10 {
+		out["memory"] = strconv.FormatInt(s.memoryGiB<<10, 10)
+	}
+	if config["balloon"].number() > s.memoryGiB<<10 {
+		out["balloon"] = strconv.FormatInt(s.memoryGiB<<10, 10) // more than the memory is refused
 	}
 	return out
 }
@@ -120,58 +128,97 @@ func encodeKeys(keys []string) string {
 	return strings.ReplaceAll(url.QueryEscape(strings.Join(lines, "\n")), "+", "%20")
 }
 
+// ipFields are the fields of ip_config and the parts of the option ipconfig0, ….
+var ipFields = []struct{ property, field string }{{"ip", "ipv4"}, {"gw", "gateway"}, {"ip6", "ipv6"}, {"gw6", "gateway6"}}
+
 func ipConfig(config backends.Values) string {
 	var l propertyList
-	for _, pair := range [][2]string{{"ip", "ipv4"}, {"gw", "gateway"}, {"ip6", "ipv6"}, {"gw6", "gateway6"}} {
-		if v := config.String(pair[1]); v != "" {
-			l = append(l, property{pair[0], v})
+	for _, pair := range ipFields {
+		if v := config.String(pair.field); v != "" {
+			l = append(l, property{pair.property, v})
 		}
 	}
 	return l.String()
 }
 
+// cpuOf is the option cpu with another type: its flags and the like stay.
+func cpuOf(has, wanted string) string {
+	parts := properties(has, "cputype")
+	if parts.get("cputype") == wanted {
+		return has
+	}
+	rest := parts.set("cputype", "")
+	if len(rest) == 0 {
+		return wanted
+	}
+	return wanted + "," + rest.String()
+}
+
 // maxCards is how many network cards a VM may have.
 const maxCards = 32
 
-// cards are the network cards that differ from a wish. A card keeps its MAC address
-// unless the wish names one, and what a wish says nothing about; cards behind those
-// of the wish are left as they are.
+// cards are the network cards that differ from a wish; those behind the wish's are left
+// as they are.
 func cards(config vmConfig, spec backends.MachineSpec) map[string]string {
 	out := map[string]string{}
-	devices := spec.Options.List("network_devices")
-	if len(devices) == 0 && spec.Network != "" {
-		devices = []any{backends.Values{}}
-	}
-	for i, e := range devices[:min(len(devices), maxCards)] {
-		device, ok := e.(backends.Values)
-		if !ok {
-			continue
-		}
+	for i, device := range devicesOf(spec) {
 		name := "net" + strconv.Itoa(i)
-		has := config.get(name)
-		model, mac, rest := card(has)
-		model = cmp.Or(device.String("model"), model, "virtio")
-		mac = cmp.Or(device.String("mac_address"), mac)
-		bridge := device.String("bridge")
-		if i == 0 {
-			bridge = cmp.Or(bridge, spec.Network)
-		}
-		rest = rest.set("bridge", cmp.Or(bridge, rest.get("bridge"), "vmbr0"))
-		if device.Has("vlan_id") {
-			rest = rest.set("tag", strconv.FormatInt(device.Int("vlan_id"), 10))
-		}
-		if device.Has("firewall") {
-			rest = rest.set("firewall", flag(device.Bool("firewall")))
-		}
-		if device.Has("mtu") {
-			rest = rest.set("mtu", strconv.FormatInt(device.Int("mtu"), 10))
-		}
-		text := cardText(model, mac, rest)
-		if !properties(text, "model").same(properties(has, "model")) {
+		if text := cardOf(config.get(name), device, nil); !sameProperties(text, config.get(name), "model") {
 			out[name] = text
 		}
 	}
 	return out
+}
+
+// devicesOf are the network cards that a wish says something about. The bridge of
+// network_id is the first one's.
+func devicesOf(spec backends.MachineSpec) []backends.Values {
+	list := spec.Options.List("network_devices")
+	if len(list) == 0 && spec.Network != "" {
+		list = []any{backends.Values{}}
+	}
+	out := make([]backends.Values, min(len(list), maxCards))
+	for i := range out {
+		device, _ := list[i].(backends.Values)
+		out[i] = device.Clone()
+		if i == 0 && spec.Network != "" && !device.Has("bridge") {
+			if out[i] == nil {
+				out[i] = backends.Values{}
+			}
+			out[i]["bridge"] = spec.Network
+		}
+	}
+	return out
+}
+
+// cardParts are the parts of a card that a wish may take away again.
+var cardParts = []struct{ field, property string }{{"vlan_id", "tag"}, {"firewall", "firewall"}, {"mtu", "mtu"}}
+
+// cardOf is a card, has, as it is wanted. It keeps its MAC address unless the wish names
+// one, and what the wish says nothing about, but for what an earlier wish had set.
+func cardOf(has string, device, earlier backends.Values) string {
+	model, mac, rest := card(has)
+	model = cmp.Or(device.String("model"), model, "virtio")
+	mac = cmp.Or(device.String("mac_address"), mac)
+	rest = rest.set("bridge", cmp.Or(device.String("bridge"), rest.get("bridge"), "vmbr0"))
+	for _, part := range cardParts {
+		switch value := device[part.field].(type) {
+		case int64:
+			rest = rest.set(part.property, strconv.FormatInt(value, 10))
+		case bool:
+			rest = rest.set(part.property, flag(value))
+		case nil:
+			if earlier.Has(part.field) {
+				rest = rest.set(part.property, "")
+			}
+		}
+	}
+	return cardText(model, mac, rest)
+}
+
+// sameProperties tells whether two options say the same.
+func sameProperties(a, b, byDefault string) bool {
+	return properties(a, byDefault).same(properties(b, byDefault))
 }
 
 // plannedAddresses are the static addresses of a wish, in the order of its cards.

@@ -38,10 +38,18 @@ var (
 	// textsMissing: the VM isn't on the node that was asked.
 	textsMissing = regexp.MustCompile(`(?i)configuration file '[^']*' does not exist|unable to find configuration file for (?:vm|ct)`)
 	// textsSpace: a storage or a node is full.
-	textsSpace = regexp.MustCompile(`(?i)no space left|not enough (?:free )?space|out of space|insufficient free space|cannot allocate memory`)
+	textsSpace = regexp.MustCompile(`(?i)no space left|not enough (?:free )?space|out of space|insufficient free space|` +
+		`free space in thin pool .* reached threshold|cannot allocate memory`)
 	// textsChanged: the configuration is another than the digest says.
 	textsChanged = regexp.MustCompile(`(?i)checksum mismatch|detected modified configuration`)
 )
+
+// textsUnplugged: a running VM could not take a change, which then waits for its next
+// start (vmconfig_hotplug_pending in qemu-server).
+var textsUnplugged = regexp.MustCompile(`(?i)hotplug problem`)
+
+// textsMember: a VM is in the resource pool already.
+var textsMember = regexp.MustCompile(`(?i)already a pool member`)
 
 // textsStorage: there is no such storage, or not on the node.
 var textsStorage = regexp.MustCompile(`(?i)storage '[^']*' (?:does not exist|is not available on node)`)

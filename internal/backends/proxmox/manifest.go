@@ -29,7 +29,7 @@ func accountFields() []backends.Field {
 		},
 		{
 			Name: "token", Type: backends.TypeString, Required: true, Secret: true,
-			Description: "A reference to an API token, `user@realm!name=secret`. It is resolved for every request. It needs `VM.Clone` on templates, `VM.Allocate`, `VM.Audit`, `VM.Config.*` and `VM.PowerMgmt` where VMs are made, `Datastore.AllocateSpace` on storages and `SDN.Use` on bridges; `Sys.Audit` on nodes to know what room they have, and `VM.GuestAgent.Audit` (before version 9 `VM.Monitor`) to read addresses; `Datastore.Audit` on the storage of snippets, `Pool.Audit` on the resource pool. A token with privilege separation needs these itself, besides its user.",
+			Description: "A reference to an API token, `user@realm!name=secret`. It is resolved for every request. It needs `VM.Clone` on templates, `VM.Allocate`, `VM.Audit`, `VM.Config.*` and `VM.PowerMgmt` where VMs are made, `Datastore.AllocateSpace` on storages and `SDN.Use` on bridges; `Sys.Audit` on nodes to know what room they have, and `VM.GuestAgent.Audit` (before version 9 `VM.Monitor`) to read addresses; `Datastore.Audit` on the storage of snippets, `Pool.Audit` on the resource pool, and `Pool.Allocate` on it and on the one before where a VM is moved to another one. A token with privilege separation needs these itself, besides its user.",
 		},
 		{
 			Name: "region", Type: backends.TypeString, Default: "pve", Check: text(checkName),
@@ -96,10 +96,10 @@ func snippetsField() backends.Field {
 
 func machineFields() []backends.Field {
 	return []backends.Field{
-		{Name: "node", Type: backends.TypeString, Check: text(checkNode), Description: "The node that the VM is made on; unset: the account's. Where it runs later is up to the cluster."},
-		{Name: "vm_id", Type: backends.TypeInt, Check: checkVMID, Description: "The VMID, from 100 to 999999999; unset: one that follows from the instance's id. A VMID that is taken is never shared."},
+		{Name: "node", Type: backends.TypeString, Check: text(checkNode), Description: "The node that the VM is made on; unset: the account's. Where it runs later is up to the cluster, so a change is recorded only."},
+		{Name: "vm_id", Type: backends.TypeInt, Check: checkVMID, Description: "The VMID, from 100 to 999999999; unset: one that follows from the instance's id. A VMID that is taken is never shared. Another one replaces the VM."},
 		{
-			Name: "ip_config", Type: backends.TypeObjectList, Description: "The addresses of the network cards, in their order; unset: DHCP on the first. The template needs a cloud-init drive.",
+			Name: "ip_config", Type: backends.TypeObjectList, Description: "The addresses of the network cards, in their order; unset: DHCP on the first. The template needs a cloud-init drive. A change restarts the VM, and cloud-init then takes its guest for a new machine: it makes new SSH host keys, and runs user data again.",
 			Fields: []backends.Field{
 				{Name: "ipv4", Type: backends.TypeString, Check: text(checkIPv4), Description: "An address with its prefix length, such as `10.0.0.5/24`, or `dhcp`; unset: none."},
 				{Name: "gateway", Type: backends.TypeString, Check: text(checkGateway4), Description: "The IPv4 gateway."},
@@ -108,14 +108,14 @@ func machineFields() []backends.Field {
 			},
 		},
 		{
-			Name: "dns", Type: backends.TypeObject, Description: "What the guest resolves names with; unset: what its node uses.",
+			Name: "dns", Type: backends.TypeObject, Description: "What the guest resolves names with; unset: what its node uses. A change is like one of `ip_config`.",
 			Fields: []backends.Field{
 				{Name: "servers", Type: backends.TypeStringList, Check: text(checkAddress), Description: "Addresses of name servers."},
 				{Name: "domain", Type: backends.TypeString, Check: text(checkDomain), Description: "The search domain."},
 			},
 		},
 		{
-			Name: "network_devices", Type: backends.TypeObjectList, Description: "The network cards; unset: the template's, the first on the bridge that `network_id` names.",
+			Name: "network_devices", Type: backends.TypeObjectList, Description: "The network cards; unset: the template's, the first on the bridge that `network_id` names. Of cards that are there already, `bridge`, `vlan_id` and `firewall` are changed while the VM runs; any other change restarts it.",
 			Fields: []backends.Field{
 				{Name: "bridge", Type: backends.TypeString, Check: text(checkBridge), Description: "The bridge or VNet; unset: the template's, else `vmbr0`."},
 				{Name: "vlan_id", Type: backends.TypeInt, Check: number(1, 4094), Description: "The VLAN tag; unset: none."},
@@ -128,9 +128,9 @@ func machineFields() []backends.Field {
 				{Name: "mtu", Type: backends.TypeInt, Check: number(1, 65520), Description: "The MTU (virtio only); 1: the bridge's. Unset: 1500, or the bridge's where it is smaller."},
 			},
 		},
-		{Name: "cpu_type", Type: backends.TypeString, Check: text(checkCPU), Description: "The CPU that the guest sees, such as `host` or `x86-64-v2-AES`; unset: the template's."},
+		{Name: "cpu_type", Type: backends.TypeString, Check: text(checkCPU), Description: "The CPU that the guest sees, such as `host` or `x86-64-v2-AES`; unset: the template's. A change restarts the VM."},
 		{Name: "on_boot", Type: backends.TypeBool, Description: "Whether the VM starts with its node; unset: as the template."},
-		{Name: "pool_id", Type: backends.TypeString, Check: text(checkPool), Description: "The resource pool of the cluster (not a `bettercompute_pool`); unset: the account's."},
+		{Name: "pool_id", Type: backends.TypeString, Check: text(checkPool), Description: "The resource pool of the cluster (not a `bettercompute_pool`); unset: the account's. A VM is moved into another one while it runs."},
 		{Name: "tags", Type: backends.TypeStringSet, Check: text(checkTag), Description: "Tags besides those of `labels`, in lower case. Those of the template stay."},
 	}
 }

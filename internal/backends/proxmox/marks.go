@@ -52,8 +52,8 @@ type note struct {
 	marks backends.Marks
 	// image is the VMID of its template, offer what it was made as.
 	image, offer string
-	// disk is the boot disk's size in MiB where the template's was larger than the
-	// offer's, and so was kept.
+	// disk is the boot disk's size in MiB where it isn't the offer's: the template's was
+	// larger, or the VM was given a larger offer and kept its disk.
 	disk      int64
 	created   time.Time // in whole seconds
 	protected bool

@@ -4,6 +4,7 @@
 package proxmox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -80,15 +81,17 @@ func checkOffer(s string) string {
 var looseOfferForm = regexp.MustCompile(`^(\d{1,30})c-(\d{1,30})g(?:-(\d{1,30})d)?$`)
 
 // offerOf is the offer that a VM has: the one it was made as, as long as it still has
-// its CPUs, memory and boot disk, else what it has now. What isn't known is 0. A disk
-// that isn't part of the offer may have any size.
+// its CPUs, memory and boot disk, else what it has now. One that is half made is of the
+// offer that it will have. What isn't known is 0. A disk that isn't part of the offer may
+// have any size.
 func offerOf(n note, cpus, memory, disk int64) string {
 	s, ok := parseOffer(n.offer)
-	if s.diskGiB == 0 || !n.marks.Complete {
-		disk = 0 // it may have to grow yet
+	if s.diskGiB == 0 {
+		disk = 0
 	}
-	sameDisk := disk == 0 || mib(disk) == max(s.diskGiB<<10, n.disk)
-	if ok && (cpus == 0 || s.cpus == cpus && s.memoryGiB*gib == memory && sameDisk) {
+	sameDisk := disk == 0 || mib(disk) == cmp.Or(n.disk, s.diskGiB<<10)
+	halfMade := n.marks.Managed && !n.marks.Complete
+	if ok && (halfMade || cpus == 0 || s.cpus == cpus && s.memoryGiB*gib == memory && sameDisk) {
 		return n.offer
 	}
 	now := size{cpus: cpus, memoryGiB: memory / gib}
@@ -116,6 +119,21 @@ func (c *Client) kept(config vmConfig, offer string) int64 {
 		return 0
 	}
 	return mib(have)
+}
+
+// keptAgain is what a VM's note says of its boot disk after its disk was made from a
+// template once more: it is as large as the old one, or as the template's.
+func (c *Client) keptAgain(n note, template vmConfig) int64 {
+	if n.disk == 0 {
+		return c.kept(template, n.offer)
+	}
+	s, _ := parseOffer(n.offer)
+	have, _ := template.diskSize(c.account.disk)
+	disk := max(n.disk, mib(have))
+	if disk == s.diskGiB<<10 {
+		return 0
+	}
+	return disk
 }
 
 // has tells whether a node has room for a size. A node that doesn't say what it has

@@ -125,7 +125,7 @@ func (c *Client) checkStorages(ctx context.Context, spec backends.MachineSpec, t
 	}
 	disks := c.account.storage
 	if disks == "" {
-		disks, _, _ = strings.Cut(properties(template.config.get(c.account.disk), "file").get("file"), ":")
+		disks = storageOf(properties(template.config.get(c.account.disk), "file").get("file"))
 	} else {
 		// Without these the token couldn't make a disk there either.
 		add(checkStorageOf(rows, disks, node, "images", "storage", "Datastore.AllocateSpace"))
@@ -137,12 +137,27 @@ func (c *Client) checkStorages(ctx context.Context, spec backends.MachineSpec, t
 		}
 	}
 	for _, row := range rows {
-		if total := row.MaxDisk.number(); row.Storage == disks && row.Node == node && total > 0 && wanted.diskGiB > total/gib {
-			add(capacity(backends.Errorf(backends.CapacityUnavailable, "The storage %s of the node %s has %s in all, less than the %d GiB of boot disk of the offer %s.",
-				disks, node, sizeText(total), wanted.diskGiB, spec.Offer).At("offer").WithRemedy("Choose a smaller offer, or another storage.")))
+		if row.Storage == disks && row.Node == node {
+			add(tooSmall(row, wanted.diskGiB, spec.Offer))
 		}
 	}
 	return issues, rows, nil
+}
+
+// tooSmall refuses a boot disk that is larger than all of a storage.
+func tooSmall(row storageRow, diskGiB int64, offer string) *backends.Error {
+	total := row.MaxDisk.number()
+	if total == 0 || diskGiB <= total/gib {
+		return nil
+	}
+	return capacity(backends.Errorf(backends.CapacityUnavailable, "The storage %s of the node %s has %s in all, less than the %d GiB of boot disk of the offer %s.",
+		row.Storage, row.Node, sizeText(total), diskGiB, offer).At("offer").WithRemedy("Choose a smaller offer, or another storage."))
+}
+
+// storageOf is the storage of a volume.
+func storageOf(volume string) string {
+	name, _, _ := strings.Cut(volume, ":")
+	return name
 }
 
 func capacity(e *backends.Error) *backends.Error {

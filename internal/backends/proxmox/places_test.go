@@ -89,37 +89,3 @@ func TestNothingIsMadeWithoutSnippets(t *testing.T) {
 		}
 	})
 }
-
-// TestHasOptions: an imported VM is compared with the options of a wish.
-func TestHasOptions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, _ := emulate(t, emulated.Options{})
-		spec := testSpec()
-		spec.Options = backends.Values{
-			"node": "pve2", "cpu_type": "host", "tags": []any{"blue"}, "ip_config": []any{backends.Values{"ipv4": "10.0.0.5/24", "gateway": "10.0.0.1"}},
-			"network_devices": []any{backends.Values{"model": "virtio", "vlan_id": int64(5)}},
-		}
-		m := mustCreate(t, c, spec)
-		for name, test := range map[string]struct {
-			options backends.Values
-			want    bool
-		}{
-			"the same":        {spec.Options, true},
-			"none":            {nil, true},
-			"fewer":           {backends.Values{"cpu_type": "host"}, true},
-			"another CPU":     {backends.Values{"cpu_type": "kvm64"}, false},
-			"another tag":     {backends.Values{"tags": []any{"blue", "green"}}, false},
-			"another address": {backends.Values{"ip_config": []any{backends.Values{"ipv4": "10.0.0.6/24"}}}, false},
-			"another VLAN":    {backends.Values{"network_devices": []any{backends.Values{"model": "virtio", "vlan_id": int64(6)}}}, false},
-		} {
-			other := spec
-			other.Options, other.Offer = test.options, "8c-8g"
-			if has, err := c.HasOptions(t.Context(), m.ID, other); has != test.want || err != nil {
-				t.Errorf("%s: %v, %v", name, has, err)
-			}
-		}
-		if has, err := c.HasOptions(t.Context(), "150", spec); has || err != nil {
-			t.Errorf("a container: %v, %v", has, err)
-		}
-	})
-}

@@ -42,12 +42,15 @@ type need struct {
 	anyOf []string
 }
 
-// optionNeeds are the privileges for options that aren't VM.Config.Options' (the
-// source of qemu-server, check_vm_modify_config_perm).
-var optionNeeds = []struct {
+// optionRule is a privilege, or one of several, for some options.
+type optionRule struct {
 	options *regexp.Regexp
 	anyOf   []string
-}{
+}
+
+// optionNeeds are the privileges for options that aren't VM.Config.Options' (the
+// source of qemu-server, check_vm_modify_config_perm).
+var optionNeeds = []optionRule{
 	{regexp.MustCompile(`^(?:cores|sockets|vcpus|cpu)$`), []string{"VM.Config.CPU"}},
 	{regexp.MustCompile(`^(?:memory|balloon)$`), []string{"VM.Config.Memory"}},
 	{regexp.MustCompile(`^net\d+$`), []string{"VM.Config.Network"}},
@@ -87,7 +90,7 @@ func (c *Client) needs(spec backends.MachineSpec, template *vm) []need {
 	}
 	storage := c.account.storage
 	if storage == "" {
-		storage, _, _ = strings.Cut(properties(template.config.get(c.account.disk), "file").get("file"), ":")
+		storage = storageOf(properties(template.config.get(c.account.disk), "file").get("file"))
 	}
 	if storage != "" {
 		out = append(out, need{[]string{"/storage/" + storage}, []string{"Datastore.AllocateSpace"}})
@@ -115,10 +118,15 @@ func (c *Client) has(ctx context.Context, n need) (bool, error) {
 
 // checkPrivileges reports what the token lacks to make a VM, all of it at once.
 func (c *Client) checkPrivileges(ctx context.Context, spec backends.MachineSpec, template *vm) ([]*backends.Error, error) {
+	return c.lacking(ctx, c.needs(spec, template))
+}
+
+// lacking reports what the token doesn't have of what is needed, all of it at once.
+func (c *Client) lacking(ctx context.Context, needed []need) ([]*backends.Error, error) {
 	var issues []*backends.Error
 	missing := map[string][]string{}
 	var paths []string
-	for _, n := range c.needs(spec, template) {
+	for _, n := range needed {
 		has, err := c.has(ctx, n)
 		if err != nil {
 			return nil, err
@@ -139,4 +147,22 @@ func (c *Client) checkPrivileges(ctx context.Context, spec backends.MachineSpec,
 		issues = append(issues, e)
 	}
 	return issues, nil
+}
+
+// optionPrivileges are the privileges on a VM for a change of options, each once.
+func optionPrivileges(path string, options []string) []need {
+	var out []need
+	others := false
+	for _, rule := range optionNeeds {
+		if slices.ContainsFunc(options, rule.options.MatchString) {
+			out = append(out, need{[]string{path}, rule.anyOf})
+		}
+	}
+	for _, name := range options {
+		others = others || !slices.ContainsFunc(optionNeeds, func(rule optionRule) bool { return rule.options.MatchString(name) })
+	}
+	if others {
+		out = append(out, need{[]string{path}, []string{"VM.Config.Options"}})
+	}
+	return out
 }

@@ -116,7 +116,7 @@ func (c *Client) makeRoom(ctx context.Context, what string, m backends.Machine, 
 // cloningAgain is the making of a VM in the place of v.
 func (c *Client) cloningAgain(what string, v *vm, n note, template *vm) *cloning {
 	n.marks.Complete = false
-	n.image, n.disk = strconv.Itoa(template.vmid), max(n.disk, c.kept(template.config, n.offer))
+	n.image, n.disk = strconv.Itoa(template.vmid), c.keptAgain(n, template.config)
 	return &cloning{
 		Client: c, what: what, note: n, template: template, description: v.config.get("description"),
 		spec: backends.MachineSpec{Name: v.config.get("name"), Options: backends.Values{"node": v.node, "pool_id": v.row.Pool}},
@@ -166,8 +166,7 @@ func (cl *cloning) again(ctx context.Context, vmid int) error {
 			case found.who == ours && found.machine.Marks.Claim == cl.note.marks.Claim:
 				return nil
 			case found.who == ours || found.who == stranger:
-				return backends.Errorf(backends.Conflict, "%s: another VM took the VMID %d after the old one was destroyed.", cl.what, vmid).
-					WithRemedy("The machine is gone: plan again, which makes it anew.")
+				return vmidLost(cl.what, vmid)
 			}
 		} else if cl.isHidden(vmid) {
 			return backends.Errorf(backends.Conflict, "%s: something that the account's token doesn't see took the VMID %d.", cl.what, vmid).
@@ -195,7 +194,7 @@ func (c *Client) restore(ctx context.Context, a again) error {
 	n := a.note
 	complete := n.marks
 	n.marks.Complete = false
-	n.image, n.disk = strconv.Itoa(a.template.vmid), max(n.disk, c.kept(a.template.config, n.offer))
+	n.image, n.disk = strconv.Itoa(a.template.vmid), c.keptAgain(n, a.template.config)
 	v, err := c.setAgain(ctx, a, n)
 	if err != nil {
 		return err

@@ -113,27 +113,35 @@ func (c *Client) try(ctx context.Context, what string, r request, out any, good 
 	switch {
 	case got.StatusCode >= http.StatusMultipleChoices:
 		return refused(what, a) // whatever there is of its body
-	case err != nil:
+	case err != nil && ctx.Err() != nil:
 		return noAnswer(ctx, what, err)
+	case err == nil:
+		err = decode(data, out)
 	}
-	var envelope map[string]json.RawMessage
-	if err = json.Unmarshal(data, &envelope); err == nil {
-		inner, ok := envelope["data"]
-		switch {
-		case !ok:
-			err = errIncomplete
-		case json.Unmarshal(inner, out) != nil || !good():
-			err = errIncomplete
-		}
+	if err == nil && !good() {
+		err = errIncomplete
 	}
 	if err != nil {
-		e := facts(what, a, "the answer can't be understood").
+		e := facts(what, a, "the answer can't be understood"+backends.AnswerProblem(err)).
 			WithRemedy("Check that the account's url is that of a Proxmox VE cluster, such as %s.", exampleURL)
 		// The status says that the call was carried out; only its result is lost.
 		e.Ambiguous, e.Err = true, err
 		return e
 	}
 	return nil
+}
+
+// decode reads the data of an answer.
+func decode(body []byte, out any) error {
+	var envelope map[string]json.RawMessage
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		return err
+	}
+	data, ok := envelope["data"]
+	if !ok {
+		return errIncomplete
+	}
+	return json.Unmarshal(data, out)
 }
 
 // answer is what came back of a request that was refused.

@@ -29,6 +29,28 @@ const sftpTime = 30 * time.Second
 // those that come while ten others log in (MaxStartups in sshd_config).
 const sftpAtOnce = 4
 
+// sftpMost bounds what a host says in one connection, in bytes: a folder of a hundred
+// thousand files is less.
+const sftpMost = 32 << 20
+
+// boundedConn is a connection that ends when the host has said too much.
+type boundedConn struct {
+	net.Conn
+	left int
+}
+
+var errTalkative = errors.New("the host sends more than a folder of snippets can be")
+
+// Read implements [io.Reader]. One goroutine of the SSH library reads.
+func (c *boundedConn) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTalkative
+	}
+	n, err := c.Conn.Read(p)
+	c.left -= n
+	return n, err
+}
+
 // sftpStore is a folder on a host, over SSH. It connects for each VM's files: they are
 // small and few, and a connection that idles for an hour is none.
 type sftpStore struct {
@@ -109,6 +131,31 @@ func (s *sftpStore) writeOne(client *sftp.Client, file snippet) error {
 	return client.Rename(temporary, target)
 }
 
+func (s *sftpStore) read(ctx context.Context, names []string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	err := s.do(ctx, "read", names, func(client *sftp.Client) error {
+		for _, name := range names {
+			content, err := readFile(client, path.Join(s.path, name))
+			if err != nil {
+				return err
+			}
+			out[name] = content
+		}
+		return nil
+	})
+	return out, err
+}
+
+// readFile reads a file that is no longer than a snippet may be.
+func readFile(client *sftp.Client, name string) ([]byte, error) {
+	f, err := client.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxSnippet))
+	return content, errors.Join(err, f.Close())
+}
+
 func (s *sftpStore) sweep(ctx context.Context, prefix string, keep []string) error {
 	return s.do(ctx, "removed", []string{prefix + "…"}, func(client *sftp.Client) error {
 		entries, err := client.ReadDirContext(ctx, s.path)
@@ -153,6 +200,7 @@ func (s *sftpStore) try(ctx context.Context, done, name string, work func(*sftp.
 	if err != nil {
 		return s.failure(done, name, err, true)
 	}
+	connection = &boundedConn{connection, sftpMost}
 	// The libraries know no context: at its end the connection is closed under them.
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
 	defer stop()

@@ -24,6 +24,8 @@ import (
 type snippetStore interface {
 	// write puts files there, each whole or not at all.
 	write(ctx context.Context, files []snippet) error
+	// read are the contents of files of ours, by their names.
+	read(ctx context.Context, names []string) (map[string][]byte, error)
 	// sweep takes away our files whose names begin so, half-written ones too, but for
 	// those that are kept.
 	sweep(ctx context.Context, prefix string, keep []string) error
@@ -89,10 +91,15 @@ func snippetsFor(spec backends.MachineSpec) ([]snippet, error) {
 	meta := fmt.Appendf(nil, "instance-id: %q\nlocal-hostname: %q\n", spec.Marks.Key+"-"+hex.EncodeToString(sum[:8]), spec.Name)
 	out := []snippet{{part: "meta", content: meta}, {part: "user", content: user}}
 	for i, s := range out {
-		sum := sha256.Sum256(append([]byte(spec.Marks.Key+"\x00"+s.part+"\x00"), s.content...))
-		out[i].name = snippetPrefix(spec.Marks.Key) + hex.EncodeToString(sum[:12]) + ".yaml"
+		out[i].name = snippetName(spec.Marks.Key, s)
 	}
 	return out, nil
+}
+
+// snippetName is the name of a key's file.
+func snippetName(key string, s snippet) string {
+	sum := sha256.Sum256(append([]byte(key+"\x00"+s.part+"\x00"), s.content...))
+	return snippetPrefix(key) + hex.EncodeToString(sum[:12]) + ".yaml"
 }
 
 // custom is the option cicustom that names files, besides what it named already: a
@@ -197,6 +204,18 @@ func (d directoryStore) writeOne(s snippet) error {
 		_ = os.Remove(f.Name())
 	}
 	return err
+}
+
+func (d directoryStore) read(_ context.Context, names []string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(string(d), name))
+		if err != nil {
+			return nil, d.failure("read", name, err)
+		}
+		out[name] = content
+	}
+	return out, nil
 }
 
 func (d directoryStore) sweep(_ context.Context, prefix string, keep []string) error {

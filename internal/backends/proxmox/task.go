@@ -166,7 +166,8 @@ const maxLost = 10
 // taskError is the error of a task that failed.
 func (c *Client) taskError(ctx context.Context, what string, u upid, exit string) error {
 	said := strings.TrimRight(backends.Printable(exit), ". ")
-	e := backends.Errorf(backends.ProviderError, "%s: the task failed: %s.%s", what, said, c.lastLines(ctx, u))
+	lines := c.lastLines(ctx, u)
+	e := backends.Errorf(backends.ProviderError, "%s: the task failed: %s.%s", what, said, lines)
 	e.Reason = backends.ReasonAction
 	e.Details = map[string]any{"task": u.text, "type": u.kind, "message": backends.Printable(exit)}
 	switch {
@@ -174,7 +175,7 @@ func (c *Client) taskError(ctx context.Context, what string, u upid, exit string
 		e.Ambiguous = true
 	case textsLocked.MatchString(exit):
 		e.Reason, e.Retryable = backends.ReasonLocked, true
-	case textsSpace.MatchString(exit):
+	case textsSpace.MatchString(exit), textsSpace.MatchString(lines): // why QEMU didn't start is in the log only
 		e.Reason = backends.ReasonCapacity
 		e.Remedy = "Make room, or choose another storage or node."
 	default:

@@ -4,6 +4,7 @@
 package digitalocean
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -50,12 +51,25 @@ func (p *backupPolicy) check() error {
 	return nil
 }
 
-// policy is a Droplet's, the usual one if none was chosen.
+// policy is a Droplet's. Without a choice "the backup plan will default to daily"
+// (the description); at which hour isn't known.
 func (d *droplet) policy() backupPolicy {
 	if d.Policy == nil {
-		return backupPolicy{Plan: "weekly", Weekday: "SUN"}
+		return backupPolicy{Plan: "daily"}
 	}
 	return *d.Policy
+}
+
+// policyText is the policy in one line, empty where there are no backups.
+func (d *droplet) policyText() string {
+	if !d.Backups {
+		return ""
+	}
+	policy := d.policy()
+	if policy.Plan == "weekly" {
+		return fmt.Sprintf("%s %s %d", policy.Plan, policy.Weekday, policy.Hour)
+	}
+	return fmt.Sprintf("%s %d", policy.Plan, policy.Hour)
 }
 
 // window is when the next backup is made; nil: backups are off.

@@ -382,6 +382,11 @@ func TestActions(t *testing.T) {
 	refusal(t, err, 422, "decrease size")
 	_, _, err = do.Resize(t.Context(), d.ID, "gpu-h100x1-80gb", false)
 	refusal(t, err, 422, "Size is not available in this region.")
+	if !s.SetSize("gpu-h100x1-80gb", "fra1") {
+		t.Fatal("no such size")
+	}
+	_, _, err = do.Resize(t.Context(), d.ID, "gpu-h100x1-80gb", false)
+	refusal(t, err, 422, "invalid size")
 	status("off")
 	acted("power_on")(do.PowerOn(t.Context(), d.ID))
 	acted("power_cycle")(do.PowerCycle(t.Context(), d.ID))
@@ -394,6 +399,15 @@ func TestActions(t *testing.T) {
 	acted("enable_ipv6")(do.EnableIPv6(t.Context(), d.ID))
 	_, _, err = do.EnableIPv6(t.Context(), d.ID)
 	refusal(t, err, 422, "already")
+	acted("enable_backups")(do.EnableBackups(t.Context(), d.ID))
+	_, _, err = do.EnableBackups(t.Context(), d.ID)
+	refusal(t, err, 422, "already enabled")
+	if got := must[*godo.DropletBackupPolicy](t)(client.Droplets.GetBackupPolicy(t.Context(), d.ID)); got.BackupPolicy.Plan != "daily" {
+		t.Errorf("policy by default %+v", got)
+	}
+	acted("disable_backups")(do.DisableBackups(t.Context(), d.ID))
+	_, _, err = do.ChangeBackupPolicy(t.Context(), d.ID, &godo.DropletBackupPolicyRequest{Plan: "daily", Hour: new(4)})
+	refusal(t, err, 422, "not enabled")
 	acted("enable_backups")(do.EnableBackupsWithPolicy(t.Context(), d.ID, &godo.DropletBackupPolicyRequest{Plan: "daily", Hour: new(4)}))
 	acted("change_backup_policy")(do.ChangeBackupPolicy(t.Context(), d.ID, &godo.DropletBackupPolicyRequest{Plan: "weekly", Weekday: "MON", Hour: new(8)}))
 	_, _, err = do.ChangeBackupPolicy(t.Context(), d.ID, &godo.DropletBackupPolicyRequest{Plan: "hourly", Hour: new(8)})

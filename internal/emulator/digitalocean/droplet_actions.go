@@ -114,6 +114,8 @@ func (c *call) start(d *droplet, request *actionRequest, a action, takes time.Du
 // The parts of Options.Boot that actions take.
 func (c *call) quarter() time.Duration { return c.s.options.Boot / 4 }
 
+func (c *call) eighth() time.Duration { return c.s.options.Boot / 8 }
+
 func powerOn(c *call, d *droplet, _ *actionRequest) (effect, time.Duration, error) {
 	if d.Status == statusActive {
 		return effect{}, 0, unprocessable("Droplet is already powered on.")
@@ -162,14 +164,20 @@ func rebuild(c *call, d *droplet, request *actionRequest) (effect, time.Duration
 }
 
 // resize needs a Droplet that is off, and leaves it off. Without "disk" only
-// processors and memory change, which can be undone.
+// processors and memory change, which can be undone; a disk never gets smaller, be
+// it asked to change or not. GPUs don't go ("You cannot resize from an 8 GPU Droplet to a
+// single GPU Droplet", https://docs.digitalocean.com/products/droplets/details/limits);
+// that they don't come to a Droplet without is the plainest thing.
 func resize(c *call, d *droplet, request *actionRequest) (effect, time.Duration, error) {
 	size, ok := c.s.catalog.findSize(request.Size)
+	now, _ := c.s.catalog.findSize(d.Size)
 	switch {
 	case !ok || !size.Available:
 		return effect{}, 0, unprocessable("You specified an invalid size for Droplet resize.")
 	case !slices.Contains(size.Regions, d.Region):
 		return effect{}, 0, unprocessable("Size is not available in this region.")
+	case size.gpuCount() < now.gpuCount() || now.gpuCount() == 0 && size.gpuCount() > 0:
+		return effect{}, 0, unprocessable("You specified an invalid size for Droplet resize.")
 	case d.Status != statusOff:
 		return effect{}, 0, unprocessable("Droplet must be powered off to run this event.")
 	case size.Slug == d.Size && (!request.Disk || size.Disk == d.Disk):
@@ -184,8 +192,18 @@ func resize(c *call, d *droplet, request *actionRequest) (effect, time.Duration,
 	return e, c.s.options.Boot, nil
 }
 
-func rename(_ *call, _ *droplet, request *actionRequest) (effect, time.Duration, error) {
-	return effect{Name: request.Name}, 0, checkDropletName(request.Name)
+// gpuCount is how many GPUs a size has.
+func (s wireSize) gpuCount() int {
+	if s.GPU == nil {
+		return 0
+	}
+	return s.GPU.Count
+}
+
+// rename changes the name in the cloud, of a running Droplet too, and nothing in the
+// guest.
+func rename(c *call, _ *droplet, request *actionRequest) (effect, time.Duration, error) {
+	return effect{Name: request.Name}, c.eighth(), checkDropletName(request.Name)
 }
 
 func snapshot(c *call, _ *droplet, request *actionRequest) (effect, time.Duration, error) {
@@ -208,36 +226,37 @@ func (c *call) newSnapshot(d *droplet, name string) int64 {
 	return i.ID
 }
 
-func enableIPv6(_ *call, d *droplet, _ *actionRequest) (effect, time.Duration, error) {
+// enableIPv6 can't be undone.
+func enableIPv6(c *call, d *droplet, _ *actionRequest) (effect, time.Duration, error) {
 	switch {
 	case d.IPv6 != "":
 		return effect{}, 0, unprocessable("IPv6 is already enabled.")
 	case d.Public == "":
 		return effect{}, 0, unprocessable("IPv6 can't be enabled without public networking")
 	}
-	return effect{IPv6: true}, 0, nil
+	return effect{IPv6: true}, c.eighth(), nil
 }
 
-func enableBackups(_ *call, d *droplet, request *actionRequest) (effect, time.Duration, error) {
+func enableBackups(c *call, d *droplet, request *actionRequest) (effect, time.Duration, error) {
 	if d.Backups {
 		return effect{}, 0, unprocessable("Backups are already enabled.")
 	}
-	return effect{Backups: new(true), Policy: request.Policy}, 0, request.Policy.check()
+	return effect{Backups: new(true), Policy: request.Policy}, c.eighth(), request.Policy.check()
 }
 
-func disableBackups(_ *call, d *droplet, _ *actionRequest) (effect, time.Duration, error) {
+func disableBackups(c *call, d *droplet, _ *actionRequest) (effect, time.Duration, error) {
 	if !d.Backups {
 		return effect{}, 0, unprocessable("Backups are not enabled.")
 	}
-	return effect{Backups: new(false)}, 0, nil
+	return effect{Backups: new(false)}, c.eighth(), nil
 }
 
-func changeBackupPolicy(_ *call, d *droplet, request *actionRequest) (effect, time.Duration, error) {
+func changeBackupPolicy(c *call, d *droplet, request *actionRequest) (effect, time.Duration, error) {
 	switch {
 	case !d.Backups:
 		return effect{}, 0, unprocessable("Backups are not enabled.")
 	case request.Policy == nil:
 		return effect{}, 0, unprocessable("backup_policy can't be blank")
 	}
-	return effect{Backups: new(true), Policy: request.Policy}, 0, request.Policy.check()
+	return effect{Backups: new(true), Policy: request.Policy}, c.eighth(), request.Policy.check()
 }

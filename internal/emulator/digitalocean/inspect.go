@@ -29,7 +29,13 @@ type Droplet struct {
 	// Volumes are the ids of those that are attached.
 	Volumes []string
 	Backups bool
-	Locked  bool
+	// Policy is the plan, weekday and hour of its backups, as "weekly SUN 20";
+	// empty: it has no backups.
+	Policy string
+	IPv6   bool
+	// Disk is in GB.
+	Disk   int
+	Locked bool
 }
 
 // Droplets returns all Droplets of all projects as they are now, by their ids.
@@ -42,7 +48,7 @@ func (s *Service) Droplets() []Droplet {
 			all = append(all, Droplet{
 				ID: d.ID, Project: name, Name: d.Name, Status: d.Status, Size: d.Size, Region: d.Region, Image: d.Image, VPC: d.VPC,
 				Tags: d.tags(), UserData: d.UserData, SSHKeys: slices.Clone(d.SSHKeys), Volumes: p.volumesOf(d.ID),
-				Backups: d.Backups, Locked: p.locked(d.ID),
+				Backups: d.Backups, Policy: d.policyText(), IPv6: d.IPv6 != "", Disk: d.Disk, Locked: p.locked(d.ID),
 			})
 		}
 	}
@@ -138,6 +144,14 @@ func (s *Service) SetTags(id int64, tags []string) bool {
 // SetName renames a Droplet.
 func (s *Service) SetName(id int64, name string) bool {
 	return s.alter(id, func(_ *project, d *droplet) { d.Name = name })
+}
+
+// Resize gives a Droplet another size, whose disk it gets if that is larger.
+func (s *Service) Resize(id int64, size string) bool {
+	return s.alter(id, func(_ *project, d *droplet) {
+		known, _ := s.catalog.findSize(size)
+		d.Size, d.Disk = size, max(d.Disk, known.Disk)
+	})
 }
 
 // Delete removes a Droplet at once. Its volumes are kept and detached.

@@ -68,6 +68,11 @@ type effect struct {
 	Snapshot int64 `json:"snapshot,omitempty"`
 	// Volume is what happens to a volume; nil for nothing.
 	Volume *volumeEffect `json:"volume,omitempty"`
+	// Firewall, PrimaryIP and Group are what happens to the server's: a firewall, a
+	// primary IP, its placement group (0: it leaves it); nil for nothing.
+	Firewall  *firewallEffect  `json:"firewall,omitempty"`
+	PrimaryIP *primaryIPEffect `json:"primary_ip,omitempty"`
+	Group     *int64           `json:"group,omitempty"`
 }
 
 // act begins an action on a server that takes so long; after is the action it
@@ -165,6 +170,9 @@ func (p *project) finish(a *action) {
 	if server == nil {
 		return
 	}
+	if e.Firewall != nil {
+		e.Firewall.carryOut(server, a.Fails != nil)
+	}
 	if a.Fails != nil {
 		switch {
 		case e.Failed != "":
@@ -194,6 +202,12 @@ func (p *project) finish(a *action) {
 	}
 	if e.Disk != 0 {
 		server.PrimaryDisk = e.Disk
+	}
+	if e.PrimaryIP != nil {
+		p.carryOut(e.PrimaryIP)
+	}
+	if e.Group != nil {
+		server.PlacementGroup = *e.Group
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 type firewall struct {
 	object
 	Rules []firewallRule `json:"rules"`
+	// Selectors are the label selectors that it is applied to.
+	Selectors []string `json:"selectors"`
 }
 
 type firewallRule struct {
@@ -27,13 +29,29 @@ func (c *call) wireFirewall(f *firewall) any {
 	applied := []map[string]any{}
 	for _, v := range byID(c.p.Servers) {
 		if slices.Contains(v.Firewalls, f.ID) {
-			applied = append(applied, map[string]any{"type": "server", "server": map[string]any{"id": v.ID}})
+			applied = append(applied, appliedTo(v))
 		}
+	}
+	for _, selector := range f.Selectors {
+		one := firewall{Selectors: []string{selector}}
+		resources := []map[string]any{}
+		for _, v := range byID(c.p.Servers) {
+			if one.selects(v) {
+				resources = append(resources, appliedTo(v))
+			}
+		}
+		applied = append(applied, map[string]any{
+			"type": "label_selector", "label_selector": map[string]any{"selector": selector}, "applied_to_resources": resources,
+		})
 	}
 	return map[string]any{
 		"id": f.ID, "name": f.Name, "labels": f.Labels, "created": stamp(f.Created),
 		"rules": append([]firewallRule{}, f.Rules...), "applied_to": applied,
 	}
+}
+
+func appliedTo(v *server) map[string]any {
+	return map[string]any{"type": "server", "server": map[string]any{"id": v.ID}}
 }
 
 func (r *firewallRule) check(problems *fields) {
@@ -65,15 +83,10 @@ func listFirewalls(c *call) (any, error) {
 
 func createFirewall(c *call) (any, error) {
 	var request struct {
-		Name    string            `json:"name"`
-		Labels  map[string]string `json:"labels"`
-		Rules   []firewallRule    `json:"rules"`
-		ApplyTo []struct {
-			Type   string `json:"type"`
-			Server struct {
-				ID int64 `json:"id"`
-			} `json:"server"`
-		} `json:"apply_to"`
+		Name    string             `json:"name"`
+		Labels  map[string]string  `json:"labels"`
+		Rules   []firewallRule     `json:"rules"`
+		ApplyTo []firewallResource `json:"apply_to"`
 	}
 	if err := c.decode(&request); err != nil {
 		return nil, err
@@ -84,10 +97,8 @@ func createFirewall(c *call) (any, error) {
 	for i := range request.Rules {
 		request.Rules[i].check(&problems)
 	}
-	for _, target := range request.ApplyTo {
-		if target.Type != "server" {
-			problems.add("apply_to", "type must be server; label_selector is not emulated")
-		}
+	for _, resource := range request.ApplyTo {
+		resource.check(&problems, "apply_to")
 	}
 	if err := problems.err(); err != nil {
 		return nil, err
@@ -95,22 +106,15 @@ func createFirewall(c *call) (any, error) {
 	if nameTaken(c.p.Firewalls)(request.Name) {
 		return nil, notUnique("firewall", "name")
 	}
-	var servers []*server
-	for _, target := range request.ApplyTo {
-		v := c.p.Servers[target.Server.ID]
-		if v == nil {
-			return nil, notFound("server", target.Server.ID)
-		}
-		servers = append(servers, v)
+	f := &firewall{Rules: request.Rules}
+	servers, err := c.applying(f, request.ApplyTo, http.StatusUnprocessableEntity)
+	if err != nil {
+		return nil, err
 	}
-	f := &firewall{object: c.newObject(request.Name, request.Labels), Rules: request.Rules}
+	f.object = c.newObject(request.Name, request.Labels)
 	c.p.Firewalls[f.ID] = f
 	actions := []wireAction{c.act("set_firewall_rules", 0, nil, 0, effect{}, wireResource{f.ID, "firewall"}).wire(c.now)}
-	for _, v := range servers {
-		v.Firewalls = append(v.Firewalls, f.ID)
-		a := c.act("apply_firewall", v.ID, nil, 0, effect{}, wireResource{f.ID, "firewall"})
-		actions = append(actions, a.wire(c.now))
-	}
+	actions = append(actions, c.apply(f, request.ApplyTo, servers)...)
 	return map[string]any{"firewall": c.wireFirewall(f), "actions": actions}, nil
 }
 
@@ -138,10 +142,12 @@ func deleteFirewall(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	inUse := len(f.Selectors) > 0
 	for _, v := range c.p.Servers {
-		if slices.Contains(v.Firewalls, f.ID) {
-			return nil, refused(http.StatusUnprocessableEntity, "resource_in_use", "firewall is still in use")
-		}
+		inUse = inUse || slices.Contains(v.Firewalls, f.ID)
+	}
+	if inUse {
+		return nil, refused(http.StatusUnprocessableEntity, "resource_in_use", "firewall is still in use")
 	}
 	delete(c.p.Firewalls, f.ID)
 	return noContent(nil)

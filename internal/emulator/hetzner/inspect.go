@@ -33,6 +33,15 @@ type Server struct {
 	Protected bool
 	Backups   bool
 	Locked    bool
+	// Firewalls are ids, those of label selectors included.
+	Firewalls []int64
+	// PlacementGroup, IPv4 and IPv6 are ids; 0: none.
+	PlacementGroup int64
+	IPv4, IPv6     int64
+	// Networks are the private addresses, aliases after the first, by network.
+	Networks map[int64][]string
+	// Disk is the size of the disk in GB, which may be smaller than the type's.
+	Disk int
 }
 
 // Servers returns all servers of all projects as they are now, by their ids.
@@ -56,11 +65,26 @@ func (s *Service) Servers() []Server {
 				Protected:  v.Protected,
 				Backups:    v.BackupWindow != "",
 				Locked:     p.locked(v.ID),
+
+				Firewalls:      p.firewallsOf(v),
+				PlacementGroup: v.PlacementGroup,
+				IPv4:           v.IPv4,
+				IPv6:           v.IPv6,
+				Networks:       v.addresses(),
+				Disk:           v.PrimaryDisk,
 			})
 		}
 	}
 	slices.SortFunc(servers, func(a, b Server) int { return int(a.ID - b.ID) })
 	return servers
+}
+
+func (v *server) addresses() map[int64][]string {
+	out := map[int64][]string{}
+	for _, n := range v.Private {
+		out[n.Network] = append([]string{n.IP}, n.AliasIPs...)
+	}
+	return out
 }
 
 // Objects lists what exists, for the control API.

@@ -98,3 +98,8 @@ func (s *Service) SetVolumeLabels(id int64, labels map[string]string) bool {
 		}
 	})
 }
+
+// SetVolumeProtection switches a volume's deletion protection.
+func (s *Service) SetVolumeProtection(id int64, protected bool) bool {
+	return s.changeVolume(id, func(_ *project, v *volume) { v.Protected = protected })
+}

@@ -105,52 +105,128 @@ func after(p netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), p.Bits())
 }
 
+// joinRequest is the body of attach_to_network.
+type joinRequest struct {
+	Network  int64    `json:"network"`
+	IP       string   `json:"ip"`
+	AliasIPs []string `json:"alias_ips"`
+	IPRange  string   `json:"ip_range"`
+}
+
 // join attaches a server to a network, with the next free address of a subnet
-// in its zone, or a given one.
-func (c *call) join(v *server, networkID int64, ip string, aliases []string, zone string) error {
-	n := c.p.Networks[networkID]
+// in its zone (of the subnet ip_range, if given), or a given one.
+func (c *call) join(v *server, request joinRequest, zone string) error {
+	n := c.p.Networks[request.Network]
 	if n == nil {
-		return notFound("network", networkID)
+		return notFound("network", request.Network)
 	}
-	if slices.ContainsFunc(v.Private, func(net wirePrivateNet) bool { return net.Network == networkID }) {
-		return refused(http.StatusUnprocessableEntity, "server_already_attached", "server is already attached to the network")
-	}
-	used := map[string]bool{}
-	for _, other := range c.p.Servers {
-		for _, net := range other.Private {
-			if net.Network == networkID {
-				used[net.IP] = true
+	whole, _ := prefix(n.IPRange)
+	for _, net := range v.Private {
+		if net.Network == n.ID {
+			return refused(http.StatusUnprocessableEntity, "server_already_attached", "server is already attached to the network")
+		}
+		if attached := c.p.Networks[net.Network]; attached != nil {
+			if other, ok := prefix(attached.IPRange); ok && other.Overlaps(whole) {
+				return refused(http.StatusUnprocessableEntity, "networks_overlap", "network overlaps with one of the server's networks")
 			}
 		}
 	}
-	for _, s := range n.Subnets {
+	subnets := slices.DeleteFunc(slices.Clone(n.Subnets), func(s subnet) bool {
+		return s.NetworkZone != zone || request.IPRange != "" && s.IPRange != request.IPRange
+	})
+	used := c.addressesOf(n, nil)
+	if err := claim(used, subnets, request.AliasIPs); err != nil {
+		return err
+	}
+	if request.IP != "" {
+		if err := claim(used, subnets, []string{request.IP}); err != nil {
+			return err
+		}
+		v.Private = append(v.Private, c.privateNet(n.ID, netip.MustParseAddr(request.IP), request.AliasIPs))
+		return nil
+	}
+	for _, s := range subnets {
 		ranged, _ := prefix(s.IPRange)
-		if s.NetworkZone != zone {
-			continue
-		}
-		if ip != "" {
-			wanted, err := netip.ParseAddr(ip)
-			if err != nil || !ranged.Contains(wanted) {
-				continue
-			}
-			if used[wanted.String()] || wanted.String() == s.Gateway {
-				return refused(http.StatusUnprocessableEntity, "ip_not_available", "the provided IP is not available")
-			}
-			v.Private = append(v.Private, c.privateNet(networkID, wanted, aliases))
-			return nil
-		}
 		// The first address is the network's, and the last is for broadcasts.
 		for a := ranged.Addr().Next(); ranged.Contains(a.Next()); a = a.Next() {
-			if !used[a.String()] && a.String() != s.Gateway {
-				v.Private = append(v.Private, c.privateNet(networkID, a, aliases))
+			if !used[a.String()] {
+				v.Private = append(v.Private, c.privateNet(n.ID, a, request.AliasIPs))
 				return nil
 			}
 		}
 	}
-	if ip != "" {
-		return refused(http.StatusUnprocessableEntity, "ip_not_available", "the provided IP is not available")
-	}
 	return refused(http.StatusUnprocessableEntity, "no_subnet_available", "no subnet or IP is available for the server within the network")
+}
+
+// addressesOf are the addresses of a network that are taken: those of servers,
+// aliases included but for a given server's, and the gateways.
+func (c *call) addressesOf(n *network, but *server) map[string]bool {
+	used := map[string]bool{}
+	for _, s := range n.Subnets {
+		used[s.Gateway] = true
+	}
+	for _, other := range c.p.Servers {
+		for _, net := range other.Private {
+			if net.Network != n.ID {
+				continue
+			}
+			used[net.IP] = true
+			for _, alias := range net.AliasIPs {
+				used[alias] = used[alias] || other != but
+			}
+		}
+	}
+	return used
+}
+
+// claim takes addresses, each of which must be free and in one of the subnets.
+func claim(used map[string]bool, subnets []subnet, wanted []string) error {
+	for _, text := range wanted {
+		address, err := netip.ParseAddr(text)
+		inside := slices.ContainsFunc(subnets, func(s subnet) bool {
+			ranged, _ := prefix(s.IPRange)
+			return err == nil && ranged.Contains(address)
+		})
+		if !inside || used[address.String()] {
+			return refused(http.StatusUnprocessableEntity, "ip_not_available", "the provided IP is not available")
+		}
+		used[address.String()] = true
+	}
+	return nil
+}
+
+// changeAliasIPs replaces all aliases of a server in a network.
+func changeAliasIPs(c *call) (any, error) {
+	v, err := c.unlocked()
+	if err != nil {
+		return nil, err
+	}
+	var request struct {
+		Network  int64     `json:"network"`
+		AliasIPs *[]string `json:"alias_ips"`
+	}
+	if err := c.decode(&request); err != nil {
+		return nil, err
+	}
+	if request.AliasIPs == nil {
+		var problems fields
+		problems.add("alias_ips", "must not be empty")
+		return nil, problems.err()
+	}
+	at := slices.IndexFunc(v.Private, func(net wirePrivateNet) bool { return net.Network == request.Network })
+	n := c.p.Networks[request.Network]
+	if at < 0 || n == nil {
+		return nil, invalid("server is not attached to the network")
+	}
+	if err := claim(c.addressesOf(n, v), n.Subnets, *request.AliasIPs); err != nil {
+		return nil, err
+	}
+	a := c.act("change_alias_ips", v.ID, nil, 0, effect{}, wireResource{n.ID, "network"})
+	if a.Fails == nil {
+		v.Private = slices.Clone(v.Private)
+		v.Private[at].AliasIPs = append([]string{}, *request.AliasIPs...)
+	}
+	return c.acted(a)
 }
 
 func (c *call) privateNet(networkID int64, ip netip.Addr, aliases []string) wirePrivateNet {

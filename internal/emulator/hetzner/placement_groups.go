@@ -3,6 +3,8 @@
 
 package hetzner
 
+import "net/http"
+
 type placementGroup struct{ object }
 
 // members are the servers of a group.
@@ -71,6 +73,50 @@ func updatePlacementGroup(c *call) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"placement_group": c.wirePlacementGroup(g)}, nil
+}
+
+// addToPlacementGroup needs a server that is off.
+func addToPlacementGroup(c *call) (any, error) {
+	v, err := c.unlocked()
+	if err != nil {
+		return nil, err
+	}
+	var request struct {
+		PlacementGroup int64 `json:"placement_group"`
+	}
+	if err := c.decode(&request); err != nil {
+		return nil, err
+	}
+	if request.PlacementGroup == 0 {
+		var problems fields
+		problems.add("placement_group", "must not be empty")
+		return nil, problems.err()
+	}
+	if err := c.checkGroup(request.PlacementGroup); err != nil {
+		return nil, err
+	}
+	switch {
+	case v.PlacementGroup != 0:
+		return nil, refused(http.StatusUnprocessableEntity, "already_in_placement_group", "server is already part of a placement group")
+	case v.Status != statusOff:
+		return nil, notStopped()
+	}
+	return c.acted(c.act("add_to_placement_group", v.ID, nil, c.s.options.Boot/8,
+		effect{Group: &request.PlacementGroup}, wireResource{request.PlacementGroup, "placement_group"}))
+}
+
+// removeFromPlacementGroup works on running servers too. What is answered about a
+// server that is in no group is not known.
+func removeFromPlacementGroup(c *call) (any, error) {
+	v, err := c.unlocked()
+	if err != nil {
+		return nil, err
+	}
+	if v.PlacementGroup == 0 {
+		return nil, invalid("server is not part of a placement group")
+	}
+	return c.acted(c.act("remove_from_placement_group", v.ID, nil, c.s.options.Boot/8,
+		effect{Group: new(int64(0))}, wireResource{v.PlacementGroup, "placement_group"}))
 }
 
 // deletePlacementGroup takes the servers out of the group.

@@ -4,7 +4,9 @@
 package hetzner
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -33,13 +35,13 @@ func (c *call) wirePrimaryIP(ip *primaryIP) wirePrimaryIP {
 	w := wirePrimaryIP{
 		ID: ip.ID, Name: ip.Name, Labels: ip.Labels, Created: stamp(ip.Created),
 		Location: c.s.catalog.locationByID(ip.Location), IP: ip.IP, DNSPtr: []wireDNSPtr{},
-		Type: ip.Type, AutoDelete: ip.AutoDelete, AssigneeType: "server",
+		Type: ip.Type, AutoDelete: ip.AutoDelete, AssigneeType: "unassigned",
 	}
 	if ip.Type == "ipv4" {
 		w.DNSPtr = append(w.DNSPtr, wireDNSPtr{IP: ip.IP, DNSPtr: ip.pointer()})
 	}
 	if ip.Assignee != 0 {
-		w.AssigneeID = new(ip.Assignee)
+		w.AssigneeID, w.AssigneeType = new(ip.Assignee), "server"
 	}
 	return w
 }
@@ -77,16 +79,16 @@ func listPrimaryIPs(c *call) (any, error) {
 	return c.list("primary_ips", all, "id", "name", "created")
 }
 
-// createPrimaryIP makes addresses that are assigned by a server's creation
-// only: assigning them to an existing server is not emulated.
+// createPrimaryIP makes an address, assigned to a server that is off if one is named.
 func createPrimaryIP(c *call) (any, error) {
 	var request struct {
-		Name       string            `json:"name"`
-		Labels     map[string]string `json:"labels"`
-		Type       string            `json:"type"`
-		Location   idOrName          `json:"location"`
-		AssigneeID *int64            `json:"assignee_id"`
-		AutoDelete bool              `json:"auto_delete"`
+		Name         string            `json:"name"`
+		Labels       map[string]string `json:"labels"`
+		Type         string            `json:"type"`
+		Location     idOrName          `json:"location"`
+		AssigneeID   int64             `json:"assignee_id"`
+		AssigneeType string            `json:"assignee_type"`
+		AutoDelete   bool              `json:"auto_delete"`
 	}
 	if err := c.decode(&request); err != nil {
 		return nil, err
@@ -97,11 +99,14 @@ func createPrimaryIP(c *call) (any, error) {
 	if request.Type != "ipv4" && request.Type != "ipv6" {
 		problems.add("type", "must be ipv4 or ipv6")
 	}
-	if request.AssigneeID != nil {
-		problems.add("assignee_id", "is not emulated: give the primary IP when the server is created")
+	if request.AssigneeID != 0 && request.AssigneeType != "server" {
+		problems.add("assignee_type", "must be server")
 	}
 	location, ok := c.s.catalog.findLocation(request.Location)
-	if !ok {
+	switch {
+	case request.AssigneeID != 0 && request.Location != "":
+		problems.add("location", "location and assignee_id exclude each other")
+	case request.AssigneeID == 0 && !ok:
 		problems.add("location", "location '%s' not found", request.Location)
 	}
 	if err := problems.err(); err != nil {
@@ -110,9 +115,21 @@ func createPrimaryIP(c *call) (any, error) {
 	if nameTaken(c.p.PrimaryIPs)(request.Name) {
 		return nil, notUnique("primary IP", "name")
 	}
+	var assignee *server
+	if request.AssigneeID != 0 {
+		var err error
+		if assignee, err = c.assignable(request.AssigneeID, request.Type); err != nil {
+			return nil, err
+		}
+		location.ID = assignee.Location
+	}
 	ip := c.newPrimaryIP(request.Name, request.Type, location.ID, request.Labels)
 	ip.AutoDelete = request.AutoDelete
-	return map[string]any{"primary_ip": c.wirePrimaryIP(ip)}, nil
+	answer := map[string]any{"primary_ip": c.wirePrimaryIP(ip)}
+	if assignee != nil {
+		answer["action"] = c.assign(ip, assignee).wire(c.now)
+	}
+	return answer, nil
 }
 
 func getPrimaryIP(c *call) (any, error) {
@@ -128,8 +145,23 @@ func updatePrimaryIP(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	body, err := io.ReadAll(c.r.Body)
+	if err != nil {
+		return nil, err
+	}
+	c.r.Body = io.NopCloser(bytes.NewReader(body))
 	if err := c.update("primary IP", &ip.object, nameTaken(c.p.PrimaryIPs), anyName); err != nil {
 		return nil, err
+	}
+	var request struct {
+		AutoDelete *bool `json:"auto_delete"`
+	}
+	c.r.Body = io.NopCloser(bytes.NewReader(body))
+	if err := c.decode(&request); err != nil {
+		return nil, err
+	}
+	if request.AutoDelete != nil {
+		ip.AutoDelete = *request.AutoDelete
 	}
 	return map[string]any{"primary_ip": c.wirePrimaryIP(ip)}, nil
 }

@@ -64,6 +64,8 @@ func routes() []route {
 		{"GET", "/firewalls/{id}", http.StatusOK, getFirewall},
 		{"PUT", "/firewalls/{id}", http.StatusOK, updateFirewall},
 		{"DELETE", "/firewalls/{id}", http.StatusNoContent, deleteFirewall},
+		{"POST", "/firewalls/{id}/actions/apply_to_resources", http.StatusCreated, applyToResources},
+		{"POST", "/firewalls/{id}/actions/remove_from_resources", http.StatusCreated, removeFromResources},
 
 		{"GET", "/placement_groups", http.StatusOK, listPlacementGroups},
 		{"POST", "/placement_groups", http.StatusCreated, createPlacementGroup},
@@ -76,6 +78,8 @@ func routes() []route {
 		{"GET", "/primary_ips/{id}", http.StatusOK, getPrimaryIP},
 		{"PUT", "/primary_ips/{id}", http.StatusOK, updatePrimaryIP},
 		{"DELETE", "/primary_ips/{id}", http.StatusNoContent, deletePrimaryIP},
+		{"POST", "/primary_ips/{id}/actions/assign", http.StatusCreated, assignPrimaryIP},
+		{"POST", "/primary_ips/{id}/actions/unassign", http.StatusCreated, unassignPrimaryIP},
 
 		{"GET", "/servers", http.StatusOK, listServers},
 		{"POST", "/servers", http.StatusCreated, createServer},

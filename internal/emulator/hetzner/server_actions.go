@@ -23,7 +23,11 @@ func serverActions() map[string]func(*call) (any, error) {
 		"disable_backup":      disableBackup,
 		"attach_to_network":   attachToNetwork,
 		"detach_from_network": detachFromNetwork,
+		"change_alias_ips":    changeAliasIPs,
 		"create_image":        createImage,
+
+		"add_to_placement_group":      addToPlacementGroup,
+		"remove_from_placement_group": removeFromPlacementGroup,
 	}
 }
 
@@ -31,11 +35,16 @@ func (c *call) acted(a *action) (any, error) {
 	return map[string]any{"action": a.wire(c.now)}, nil
 }
 
-// powerOn of a running server succeeds and changes nothing.
+// powerOn of a running server succeeds and changes nothing. A server without any
+// network interface can't be powered on (description of unassigning primary IPs; the
+// code is not known).
 func powerOn(c *call) (any, error) {
 	v, err := c.unlocked()
 	if err != nil {
 		return nil, err
+	}
+	if v.IPv4 == 0 && v.IPv6 == 0 && len(v.Private) == 0 {
+		return nil, invalid("server requires at least one network interface to be powered on")
 	}
 	takes, e := c.s.options.Boot, effect{While: statusStarting, Then: statusRunning}
 	if v.Status == statusRunning {
@@ -155,7 +164,7 @@ func changeType(c *call) (any, error) {
 	}
 	old := c.s.catalog.typeByID(v.ServerType)
 	if v.Status != statusOff {
-		return nil, refused(http.StatusUnprocessableEntity, "server_not_stopped", "server must be stopped before changing its type")
+		return nil, notStopped()
 	}
 	offered := slices.ContainsFunc(wanted.Locations, func(at wireTypeLocation) bool {
 		return at.ID == v.Location && at.Deprecation == nil
@@ -241,18 +250,13 @@ func attachToNetwork(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var request struct {
-		Network  int64    `json:"network"`
-		IP       string   `json:"ip"`
-		AliasIPs []string `json:"alias_ips"`
-		IPRange  string   `json:"ip_range"`
-	}
+	var request joinRequest
 	if err := c.decode(&request); err != nil {
 		return nil, err
 	}
 	zone := c.s.catalog.locationByID(v.Location).NetworkZone
 	joined := *v
-	if err := c.join(&joined, request.Network, request.IP, request.AliasIPs, zone); err != nil {
+	if err := c.join(&joined, request, zone); err != nil {
 		return nil, err
 	}
 	a := c.act("attach_to_network", v.ID, nil, 0, effect{}, wireResource{request.Network, "network"})
@@ -274,6 +278,7 @@ func detachFromNetwork(c *call) (any, error) {
 		return nil, err
 	}
 	attached := func(net wirePrivateNet) bool { return net.Network == request.Network }
+	// What is answered about a network that isn't attached is not known.
 	if !slices.ContainsFunc(v.Private, attached) {
 		return nil, invalid("server is not attached to the network")
 	}

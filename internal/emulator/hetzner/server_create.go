@@ -149,13 +149,14 @@ func (c *call) plan(request *createRequest) (*server, error) {
 		v.Firewalls = append(v.Firewalls, applied.Firewall)
 	}
 	for _, id := range request.Networks {
-		if err := c.join(v, id, "", nil, location.NetworkZone); err != nil {
+		if err := c.join(v, joinRequest{Network: id}, location.NetworkZone); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.checkGroup(v, request.PlacementGroup); err != nil {
+	if err := c.checkGroup(request.PlacementGroup); err != nil {
 		return nil, err
 	}
+	v.PlacementGroup = request.PlacementGroup
 	if err := c.checkAddresses(request, location.ID); err != nil {
 		return nil, err
 	}
@@ -219,7 +220,8 @@ func (c *call) imageFor(reference idOrName, serverType wireServerType) (wireImag
 	return *named, nil
 }
 
-func (c *call) checkGroup(v *server, id int64) error {
+// checkGroup reports a placement group that can't take another server.
+func (c *call) checkGroup(id int64) error {
 	if id == 0 {
 		return nil
 	}
@@ -230,7 +232,6 @@ func (c *call) checkGroup(v *server, id int64) error {
 	if len(c.members(group)) >= spreadLimit {
 		return refused(http.StatusUnprocessableEntity, "placement_error", "placement group has reached its limit of %d servers", spreadLimit)
 	}
-	v.PlacementGroup = id
 	return nil
 }
 

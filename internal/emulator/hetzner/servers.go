@@ -64,8 +64,8 @@ func (c *call) wireServer(v *server) wireServer {
 	if ip := c.p.PrimaryIPs[v.IPv6]; ip != nil {
 		w.PublicNet.IPv6 = &wireIPv6{ID: ip.ID, IP: ip.IP, DNSPtr: []wireDNSPtr{}}
 	}
-	for _, id := range v.Firewalls {
-		w.PublicNet.Firewalls = append(w.PublicNet.Firewalls, wireAppliedFirewall{ID: id, Status: "applied"})
+	for _, id := range c.p.firewallsOf(v) {
+		w.PublicNet.Firewalls = append(w.PublicNet.Firewalls, wireAppliedFirewall{ID: id, Status: c.p.firewallStatus(v, id)})
 	}
 	if group := c.p.PlacementGroups[v.PlacementGroup]; group != nil {
 		w.PlacementGroup = new(c.wirePlacementGroup(group))

@@ -12,6 +12,8 @@ func accessRoutes() []route {
 		{method: "GET", path: "/pools/{poolid}", allow: func(c *call) error {
 			return c.need("/pool/"+c.ids["poolid"], "Pool.Audit")
 		}, handle: getPool},
+		{method: "PUT", path: "/pools", allow: mayChangePool, handle: changePool},
+		{method: "PUT", path: "/pools/{poolid}", allow: mayChangePool, handle: changePool},
 	}
 }
 

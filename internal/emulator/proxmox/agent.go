@@ -96,12 +96,12 @@ func cardMAC(text string) string {
 	return ""
 }
 
-// addresses are those that a guest has on a card: as its drive for cloud-init
-// tells it, or by DHCP.
+// addresses are those that a guest has on a card: as its drive for cloud-init told it
+// when it last booted, or by DHCP.
 func (g *guest) addresses(key, mac string) []any {
 	config := ""
 	if hasCloudInit(g.Config) {
-		config = g.option("ipconfig" + strings.TrimPrefix(key, "net"))
+		config = g.Booted["ipconfig"+strings.TrimPrefix(key, "net")]
 	}
 	var rows []any
 	ip := lookup(config, "ip", "ip")

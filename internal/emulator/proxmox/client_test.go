@@ -135,6 +135,56 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// TestChangesByTheClient changes a VM that runs with the client that isn't ours: its
+// pool, what waits for its start, and what its guest is told.
+func TestChangesByTheClient(t *testing.T) {
+	s := newService(t, proxmox.Options{Pools: []string{"one", "two"}, Lag: -1})
+	c := serve(t, s)
+	ctx := t.Context()
+	id, task, err := c.NodeRef("pve1").VirtualMachineRef(9000).Clone(ctx, &client.VirtualMachineCloneOptions{NewID: 101, Name: "web-0", Full: true, Pool: "one"})
+	wait(t)(task, err)
+	vm := c.NodeRef("pve1").VirtualMachineRef(id)
+	wait(t)(vm.Start(ctx))
+	pool, err := c.Pool(ctx, "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pool.Update(ctx, &client.PoolUpdateOption{VirtualMachines: "101"}); err == nil || !strings.Contains(err.Error(), "allow-move") {
+		t.Errorf("moved without leave: %v", err)
+	}
+	if err := pool.Update(ctx, &client.PoolUpdateOption{VirtualMachines: "101", AllowMove: true}); err != nil {
+		t.Fatal(err)
+	}
+	if pool, err = c.Pool(ctx, "two"); err != nil || len(pool.Members) != 1 || pool.Members[0].VMID != 101 {
+		t.Errorf("%+v, %v", pool, err)
+	}
+	if err := pool.Update(ctx, &client.PoolUpdateOption{VirtualMachines: "101", Delete: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := machine(t, s, 101).Pool; got != "" {
+		t.Errorf("in the pool %q", got)
+	}
+	err = vm.ConfigSync(ctx, client.VirtualMachineOption{Name: "cores", Value: 2}, client.VirtualMachineOption{Name: "searchdomain", Value: "example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := vm.Pending(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(*pending, func(item client.PendingConfigItem) bool { return item.Key == "cores" })
+	if i < 0 || fmt.Sprint((*pending)[i].Pending) != "2" {
+		t.Errorf("pending %+v", pending)
+	}
+	told, err := vm.CloudInitPending(ctx)
+	if err != nil || len(told) != 1 || told[0].Key != "searchdomain" {
+		t.Errorf("cloud-init %+v, %v", told, err)
+	}
+	if err := vm.CloudInitRegenerate(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 func clusterVMs(ctx context.Context, c *client.Client) (client.ClusterResources, error) {
 	cluster, err := c.Cluster(ctx)
 	if err != nil {

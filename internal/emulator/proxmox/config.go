@@ -152,20 +152,30 @@ func (c *call) mayChange(name, value string) error {
 }
 
 // apply changes a VM's options: those that a running VM can't take are kept for
-// its next start.
+// its next start. So are those that could not be plugged, for which it fails.
 func (c *call) apply(g *guest, wanted change) error {
 	// On an error nothing is changed: a copy is worked on.
 	if err := checkBalloon(g, wanted); err != nil {
 		return err
 	}
+	if err := c.mayTag(g, wanted); err != nil {
+		return err
+	}
 	before := *g
 	g.Config, g.Pending, g.Removed = maps.Clone(g.Config), maps.Clone(g.Pending), maps.Clone(g.Removed)
 	volumes := slices.Clone(c.p.Volumes)
-	err := c.applyEach(g, wanted)
+	problems, err := c.applyEach(g, wanted)
 	if err != nil {
 		*g, c.p.Volumes = before, volumes
+		return err
 	}
-	return err
+	if g.Running && slices.Contains(g.features(), "cloudinit") {
+		g.writeDrive()
+	}
+	if len(problems) > 0 {
+		return badParams(problems)
+	}
+	return nil
 }
 
 // checkBalloon refuses a change of memory after which the balloon is larger.
@@ -184,7 +194,19 @@ func checkBalloon(g *guest, wanted change) error {
 	return nil
 }
 
-func (c *call) applyEach(g *guest, wanted change) error {
+// applyEach changes one option after the other, and returns what could not be plugged.
+func (c *call) applyEach(g *guest, wanted change) (problems map[string]string, err error) {
+	problems = map[string]string{}
+	waits := func(name, value string, remove bool) bool {
+		if !g.Running {
+			return false
+		}
+		result := c.plug(g, name, value, remove)
+		if result.problem != "" {
+			problems[name] = result.problem
+		}
+		return result.later
+	}
 	for _, name := range wanted.revert {
 		delete(g.Pending, name)
 		delete(g.Removed, name)
@@ -195,11 +217,11 @@ func (c *call) applyEach(g *guest, wanted change) error {
 		switch {
 		case !exists:
 			// Only the log says so.
-		case g.Running && !pluggable(g, name):
+		case waits(name, "", true):
 			g.Removed[name] = true
 		case driveName.MatchString(name) || unusedName.MatchString(name):
 			if g.Config["protection"] == "1" {
-				return died("can't remove drive '%s' - protection mode enabled", name)
+				return nil, died("can't remove drive '%s' - protection mode enabled", name)
 			}
 			c.dropDrive(g, name, wanted.force)
 		default:
@@ -209,14 +231,15 @@ func (c *call) applyEach(g *guest, wanted change) error {
 	for _, name := range slices.Sorted(maps.Keys(wanted.set)) {
 		value, err := c.normalize(g, name, wanted.set[name])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		delete(g.Removed, name)
-		if g.Running && !pluggable(g, name) {
+		delete(g.Pending, name)
+		if g.Config[name] == value {
+			continue
+		}
+		if waits(name, value, false) {
 			g.Pending[name] = value
-			if g.Config[name] == value {
-				delete(g.Pending, name)
-			}
 			continue
 		}
 		if old := g.Config[name]; driveName.MatchString(name) && old != "" && parseDrive(old).file != parseDrive(value).file {
@@ -227,33 +250,7 @@ func (c *call) applyEach(g *guest, wanted change) error {
 			delete(g.Config, name)
 		}
 	}
-	return nil
-}
-
-// fastOptions are those that need no plugging: the hypervisor doesn't know them.
-var fastOptions = words("description hookscript hotplug lock name onboot protection shares startup tags vmstatestorage")
-
-// pluggable tells whether a running VM takes a change of an option at once.
-func pluggable(g *guest, name string) bool {
-	if slices.Contains(fastOptions, name) || unusedName.MatchString(name) {
-		return true
-	}
-	features := g.option("hotplug")
-	if features == "" || features == "1" {
-		features = "network,disk,usb"
-	}
-	has := func(feature string) bool { return slices.Contains(splitList(features), feature) }
-	switch {
-	case netName.MatchString(name):
-		return has("network")
-	case strings.HasPrefix(name, "scsi") || strings.HasPrefix(name, "virtio"):
-		return driveName.MatchString(name) && has("disk")
-	case strings.HasPrefix(name, "usb"):
-		return has("usb")
-	case isCloudInitOption(name):
-		return has("cloudinit")
-	}
-	return false
+	return problems, nil
 }
 
 // applyPending does at a start what had to wait for it.
@@ -394,7 +391,7 @@ func getConfig(c *call) (any, error) {
 // fraction stays the text of the file.
 func typed(name, value string) any {
 	if name == "cipassword" {
-		return "**********"
+		return masked
 	}
 	p, known := find(configParams, name)
 	if known && (p.kind == integer || p.kind == boolean) {

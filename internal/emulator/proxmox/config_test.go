@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/better-compute/terraform-provider-bettercompute/internal/emulator/proxmox"
@@ -272,19 +271,4 @@ func TestSnippets(t *testing.T) {
 	// Without a drive for cloud-init the options do nothing.
 	a.ok("PUT", vm+"/config", "delete=ide2")
 	a.done("OK", "POST", vm+"/status/start")
-}
-
-// TestRegenerate: with a running VM it takes the pending options for cloud-init.
-func TestRegenerate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, a := stopped(t, proxmox.Options{})
-		a.done("OK", "POST", vm+"/status/start")
-		a.ok("PUT", vm+"/config", "ciuser=me", "cores=2")
-		a.ok("PUT", vm+"/cloudinit")
-		if got := machine(t, s, 101); got.Config["ciuser"] != "me" || !maps.Equal(got.Pending, map[string]string{"cores": "2"}) {
-			t.Errorf("%v, pending %v", got.Config, got.Pending)
-		}
-		s.SetOption(101, "lock", "backup")
-		a.refused(500, "VM is locked (backup)", "PUT", vm+"/cloudinit")
-	})
 }

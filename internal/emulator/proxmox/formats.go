@@ -21,6 +21,7 @@ var formats = map[string]func(string) string{
 	"urlencoded":        pattern(`[-%a-zA-Z0-9_.!~*'()]*`, "invalid urlencoded string"),
 	"pve-tag-list":      list(pattern(`(?i)[a-z0-9_][a-z0-9_\-+.]*`, "invalid characters in tag")),
 	"address-list":      list(address),
+	"pve-vmid-list":     list(pattern(`[1-9]\d{2,8}`, "value does not look like a valid VM ID")),
 	"pve-qm-ipconfig":   ipConfig,
 	"pve-qm-cicustom":   properties("user", "network", "meta", "vendor"),
 }

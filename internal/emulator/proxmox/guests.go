@@ -28,6 +28,7 @@ func guestRoutes() []route {
 		{method: "POST", path: vm + "/status/reset", allow: needVM("VM.PowerMgmt"), handle: power("qmreset", "")},
 		{method: "POST", path: vm + "/status/reboot", allow: needVM("VM.PowerMgmt"), handle: power("qmreboot", "")},
 		{method: "POST", path: vm + "/template", allow: needVM("VM.Allocate"), handle: makeTemplate},
+		{method: "GET", path: vm + "/cloudinit", allow: needVM("VM.Audit"), handle: pendingCloudInit},
 		{method: "PUT", path: vm + "/cloudinit", allow: needVM("VM.Config.Cloudinit"), handle: regenerate},
 		{method: "GET", path: vm + "/cloudinit/dump", allow: needVM("VM.Audit"), handle: dumpCloudInit},
 		{method: "POST", path: vm + "/migrate", allow: needVM("VM.Migrate"), handle: migrate},

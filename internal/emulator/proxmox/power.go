@@ -115,7 +115,8 @@ func startStep(w *worker) error {
 	case g.Running:
 		return fmt.Errorf("VM %d already running", g.ID)
 	case w.t.Work.FailSpace:
-		return errors.New("start failed: QEMU exited with code 1: cannot set up guest memory 'pc.ram': Cannot allocate memory")
+		w.log("kvm: cannot set up guest memory 'pc.ram': Cannot allocate memory")
+		return errors.New("start failed: QEMU exited with code 1")
 	}
 	w.call(g).applyPending(g)
 	if err := w.prepare(g); err != nil {
@@ -127,6 +128,8 @@ func startStep(w *worker) error {
 // run lets a VM run from now on.
 func (w *worker) run(g *guest) {
 	g.Running, g.Started = true, w.at
+	g.writeDrive()
+	g.boot()
 	w.p.NextPID++
 	g.PID = 0x4000 + w.p.NextPID
 	if g.Lease == 0 {
@@ -285,6 +288,7 @@ func resetStep(w *worker) error {
 		return err
 	}
 	g.Started = w.at
+	g.boot()
 	return nil
 }
 
@@ -303,12 +307,7 @@ func regenerate(c *call) (any, error) {
 	if err := checkLock(g); err != nil {
 		return nil, died("%s", err)
 	}
-	for name, value := range g.Pending {
-		if isCloudInitOption(name) {
-			g.Config[name] = value
-			delete(g.Pending, name)
-		}
-	}
+	g.writeDrive()
 	return nil, nil
 }
 

@@ -30,6 +30,8 @@ func routes() []route {
 	const config = " /nodes/{node}/qemu/{vmid}/config"
 	params["PUT"+config] = configParams
 	params["POST"+config] = append(append([]param{}, configParams...), configTaskParams...)
+	params["PUT /pools/{poolid}"] = poolParams
+	params["PUT /pools"] = append([]param{{name: "poolid", format: "pve-poolid"}}, poolParams...)
 	var all []route
 	for _, area := range [][]route{
 		clusterRoutes(), nodeRoutes(), taskRoutes(), guestRoutes(), storageRoutes(), accessRoutes(),

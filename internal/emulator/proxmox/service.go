@@ -76,6 +76,9 @@ type Options struct {
 	Bridges []string
 	// Pools are the resource pools; nil: one called "tofu".
 	Pools []string
+	// RegisteredTags are those that only a token with Sys.Modify on / may put on a VM
+	// or take off it, as a datacenter's settings can say.
+	RegisteredTags []string
 	// Denials and Grants are what tokens may not do, and may; without any of
 	// either all tokens may do everything.
 	Denials Denials

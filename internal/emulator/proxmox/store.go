@@ -62,6 +62,10 @@ type guest struct {
 	Seen []published `json:"seen"`
 	// Lease numbers the guest's address from DHCP.
 	Lease int `json:"lease"`
+	// Drive is what the drive for cloud-init was written from, Booted what was on it
+	// when the guest last read it.
+	Drive  map[string]string `json:"drive"`
+	Booted map[string]string `json:"booted"`
 	// UserData is what the last start gave to cloud-init, where the options name
 	// a snippet for it.
 	UserData string `json:"user_data"`
@@ -173,6 +177,10 @@ func (g *guest) complete() {
 	ensure(&g.Config)
 	ensure(&g.Pending)
 	ensure(&g.Removed)
+	if g.Drive == nil && g.Running {
+		g.writeDrive()
+		g.boot()
+	}
 }
 
 func ensure[K comparable, T any](m *map[K]T) {

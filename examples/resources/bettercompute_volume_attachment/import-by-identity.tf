@@ -1,0 +1,8 @@
+import {
+  to = bettercompute_volume_attachment.data
+
+  identity = {
+    volume   = "hetzner-cloud://root/main/web/volumes/data?token=env://HCLOUD_TOKEN"
+    instance = "hetzner-cloud://root/main/web/instances/db-0?token=env://HCLOUD_TOKEN"
+  }
+}

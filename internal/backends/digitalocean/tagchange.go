@@ -1,0 +1,41 @@
+// Copyright (c) The bettercompute authors
+// SPDX-License-Identifier: MPL-2.0
+
+package digitalocean
+
+import (
+	"slices"
+
+	"github.com/better-compute/terraform-provider-bettercompute/internal/backends"
+)
+
+// tagWish is what a wish says about tags: its labels and its raw tags. Nil labels, and
+// options without tags, say nothing.
+type tagWish struct {
+	labels  map[string]string
+	options backends.Values
+}
+
+// tagChange is what brings an object with tags from one wish to another: the tags to
+// put on, and those to take off. Taken off is only what the earlier wish named, the new
+// one has a say in and doesn't name; all else is another's, or a mark.
+func tagChange(have []string, from, to tagWish) (on, off []string) {
+	had, stays := from, tagWish{}
+	if to.labels == nil {
+		had.labels, stays.labels = nil, from.labels
+	}
+	if !to.options.Has("tags") {
+		had.options, stays.options = nil, from.options
+	}
+	all := func(w tagWish) []string { return foreign(w.labels, w.options.Strings("tags")) }
+	want, keep := all(to), all(stays)
+	for _, tag := range want {
+		if !hasTag(have, tag) {
+			on = append(on, tag)
+		}
+	}
+	off = slices.DeleteFunc(all(had), func(tag string) bool {
+		return !hasTag(have, tag) || hasTag(want, tag) || hasTag(keep, tag)
+	})
+	return on, off
+}
