@@ -38,8 +38,8 @@ func TestOceanAccount(t *testing.T) {
 					statecheck.ExpectKnownValue(accountResource, tfjsonpath.New("id"), text(reference.AccountID("root", "digitalocean", "main"))),
 					statecheck.ExpectKnownValue(accountResource, tfjsonpath.New("kind"), text("digitalocean")),
 					statecheck.ExpectKnownValue(accountResource, tfjsonpath.New("capabilities"), knownvalue.ListExact([]knownvalue.Check{
-						text("list"), text("power"), text("reinstall"), text("selectiveDestroy"), text("sharedSnapshots"), text("sharedVolumes"),
-						text("snapshots"), text("volumes"),
+						text("deletionProtection"), text("edit"), text("list"), text("power"), text("reinstall"), text("resize"),
+						text("selectiveDestroy"), text("sharedSnapshots"), text("sharedVolumes"), text("snapshots"), text("volumes"),
 					})),
 				},
 			},

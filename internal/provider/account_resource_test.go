@@ -35,7 +35,7 @@ func TestAccountKnownInTheFirstPlan(t *testing.T) {
 					known("kind", knownvalue.StringExact("hetzner-cloud")),
 					known("tenant_id", knownvalue.StringExact("root")),
 					known("version", knownvalue.Int64Exact(1)),
-					known("capabilities", knownvalue.ListPartial(map[int]knownvalue.Check{1: knownvalue.StringExact("list")})),
+					known("capabilities", knownvalue.ListPartial(map[int]knownvalue.Check{2: knownvalue.StringExact("list")})),
 				}},
 			},
 			// The default spelled out is recorded, and is no change of the account.

@@ -61,7 +61,7 @@ func TestCreateBeforeDestroyWithAFixedNameIsAConflict(t *testing.T) {
 		Steps: []resource.TestStep{
 			{Config: w.instance(lifecycle)},
 			check(func() { before = w.only() }),
-			{Config: w.instance(lifecycle, `offer = "cx33"`), ExpectError: conflict},
+			{Config: w.instance(lifecycle, `image = "debian-12"`), ExpectError: conflict},
 			checkPending(func() {
 				if after := w.only(); after.ID != before.ID || after.Status != "running" {
 					t.Errorf("before %+v, after %+v", before, after)

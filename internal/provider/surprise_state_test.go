@@ -34,10 +34,8 @@ func TestSurprisedByAStateWithout(t *testing.T) {
 					want = distrusted
 				case "machine_id": // it is in the uri too
 					want = "plan none; another; gone"
-				case "claim", "deletion_protection", "image", "on_image_change", "on_user_data_change", "pool", "volume":
+				case "claim", "deletion_protection", "image", "labels", "on_image_change", "on_user_data_change", "pool", "volume":
 					want = recordedAnew
-				case "labels":
-					want = "plan update [Recorded only]; apply ok [Recorded only]; gone"
 				}
 				synctest.Test(t, func(t *testing.T) {
 					s, now := p.later(t)
