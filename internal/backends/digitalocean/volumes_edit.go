@@ -29,18 +29,8 @@ func (volumes) LabelOptions() []string { return []string{"tags"} }
 // without any.
 func (v volumes) Relabel(ctx context.Context, o backends.Volume, from, to backends.VolumeSpec) (backends.Volume, error) {
 	what := "Tagging " + calledVolume(o)
-	want := foreign(to.Labels, to.Options.Strings("tags"))
-	had, stays := from, backends.VolumeSpec{}
-	if to.Labels == nil {
-		had.Labels, stays.Labels = nil, from.Labels
-	}
-	if !to.Options.Has("tags") {
-		had.Options, stays.Options = nil, from.Options
-	}
-	gone := slices.DeleteFunc(foreign(had.Labels, had.Options.Strings("tags")), func(tag string) bool {
-		return hasTag(want, tag) || hasTag(foreign(stays.Labels, stays.Options.Strings("tags")), tag)
-	})
-	if len(gone)+len(want) == 0 {
+	was, wish := tagWish{from.Labels, from.Options}, tagWish{to.Labels, to.Options}
+	if wish.silent() || len(was.tags())+len(wish.tags()) == 0 {
 		return o, nil
 	}
 	read := func() (*godo.Volume, error) {
@@ -58,25 +48,19 @@ func (v volumes) Relabel(ctx context.Context, o backends.Volume, from, to backen
 	if err != nil {
 		return o, err
 	}
-	changed := false
 	is := tagged{godo.VolumeResourceType, o.ID}
-	for _, tag := range want {
-		if !hasTag(now.Tags, tag) {
-			changed = true
-			if err := v.tagWith(ctx, what, is, tag); err != nil {
-				return o, err
-			}
+	on, off := tagChange(now.Tags, was, wish)
+	for _, tag := range on {
+		if err := v.tagWith(ctx, what, is, tag); err != nil {
+			return o, err
 		}
 	}
-	for _, tag := range gone {
-		if hasTag(now.Tags, tag) {
-			changed = true
-			if err := v.untag(ctx, what, is, tag); err != nil {
-				return o, err
-			}
+	for _, tag := range off {
+		if err := v.untag(ctx, what, is, tag); err != nil {
+			return o, err
 		}
 	}
-	if changed {
+	if len(on)+len(off) > 0 {
 		if now, err = read(); err != nil {
 			return o, err
 		}
